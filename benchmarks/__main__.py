@@ -4,7 +4,6 @@
     scripts/bench permissions stream     some groups
     scripts/bench --quick                each thing once and small: only whether it runs
     scripts/bench --json FILE            all figures of all rounds, too
-    scripts/bench --write                the table and the plots of docs/performance.md, too
 
 The runs of a group take turns, each in a process of its own (A B C A B C …), so that whatever else
 the machine does hits all alike. A ratio is taken in each round; what is shown is the median, and in
@@ -29,14 +28,15 @@ from tests.helpers.real_clis import NEWEST, real_cli
 from claudewire.testing.api import APIScript
 from claudewire.testing.cage import Cage
 
-from . import page
-from .busy_turn import busy_turn, pieces_only
-from .results import Measured, demanded
+from .busy_turn import busy_turn
+from .results import Measured, table
 from .table import GROUPS, Group, Run
 
 ROOT = Path(__file__).resolve().parent.parent
 LONG_ENOUGH = 45
 """Seconds after which a group gets no further round: a whole run is to take ten minutes."""
+LONGEST_RUN = 900
+"""Seconds after which a run is given up."""
 PEER = ROOT / ".tools" / "peers" / "python" / "bin" / "python"
 
 
@@ -76,7 +76,7 @@ class Place(NamedTuple):
                 cwd=ROOT,
                 stdout=subprocess.PIPE,
                 encoding="utf-8",
-                timeout=run.seconds,
+                timeout=LONGEST_RUN,
                 check=True,
             )
         figures: list[dict[str, float]] = json.loads(done.stdout)
@@ -101,11 +101,8 @@ def on_one_processor() -> Iterator[None]:
 def place(deltas: int, calls: int) -> Iterator[Place]:
     """Prepare the fake CLI, with turns of this length."""
     with Cage(APIScript(default="Done."), env={"PYTHONPATH": str(ROOT)}) as cage:
-        for name, lines in (
-            ("stream", busy_turn(deltas, calls)),
-            ("deltas", pieces_only(deltas, 20)),
-        ):
-            (cage.folder / f"{name}.jsonl").write_bytes(b"".join(line + b"\n" for line in lines))
+        lines = b"".join(line + b"\n" for line in busy_turn(deltas, calls))
+        (cage.folder / "stream.jsonl").write_bytes(lines)
         path = cage.folder / "fake-cli"
         command = f"{sys.executable} -I -S {ROOT / 'benchmarks' / 'fake_cli.py'} {cage.folder}"
         path.write_text(f'#!/bin/sh\nexec {command} "$@"\n', encoding="utf-8")
@@ -159,7 +156,6 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="only look whether everything runs")
     parser.add_argument("--rounds", type=int, help="how many, instead of each group's own number")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures to this file")
-    parser.add_argument("--write", action="store_true", help="write docs/performance.md")
     args = parser.parse_args()
     if unknown := {*args.groups} - {*names}:
         parser.error(f"there is no group {', '.join(unknown)}, only {', '.join(names)}")
@@ -174,13 +170,11 @@ def main() -> int:
             began = time.monotonic()
             measured = measure(whole, group._replace(rounds=args.rounds or group.rounds))
             everything.append(measured)
-            print(measured.text(), flush=True)
+            print(table([measured]), flush=True)
             print(f"{group.name}: {time.monotonic() - began:.0f} s", file=sys.stderr)
-            if args.write:
-                page.write([measured])
     if args.json:
         args.json.write_text(json.dumps([each.data() for each in everything], indent=1), "utf-8")
-    print(demanded(everything))
+    print(table(everything))
     return int(not all(each.holds for each in everything))
 
 

@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from random import Random
 from typing import Any
 
-__all__ = ["busy_turn", "pieces_only"]
-
 SESSION = "0b0e7a34-6c1f-4d0e-9a53-6f0f6f1f8a11"
 WORDS = ["the", "wire", "reads", "each", "line", "once", "and", "keeps", "it", "ünïcode", "漢字"]
 
@@ -49,19 +47,6 @@ class _Turn:
             skills=[],
             plugins=[],
         )
-
-    def message_start(self, number: int) -> bytes:
-        message: dict[str, Any] = {
-            "model": "claude-sonnet-4-5-20250929",
-            "id": f"msg_{number:024}",
-            "type": "message",
-            "role": "assistant",
-            "content": [],
-            "stop_reason": None,
-            "stop_sequence": None,
-            "usage": self.usage(),
-        }
-        return self.piece({"type": "message_start", "message": message})
 
     def delta(self) -> bytes:
         delta = {"type": "text_delta", "text": self.words(3)}
@@ -142,16 +127,3 @@ def _calls(turn: _Turn, deltas: int, calls: int) -> Iterator[bytes]:
             yield turn.delta()
         yield turn.assistant(number)
         yield turn.tool_result(number)
-
-
-def pieces_only(deltas: int, messages: int, seed: int = 1) -> list[bytes]:
-    """The pieces of messages, which never come as a whole: nothing of them has to be kept."""
-    return list(_pieces(_Turn(seed), deltas, messages))
-
-
-def _pieces(turn: _Turn, deltas: int, messages: int) -> Iterator[bytes]:
-    for number in range(messages):
-        yield turn.message_start(number)
-        for _ in range(deltas // messages):
-            yield turn.delta()
-        yield turn.piece({"type": "message_stop"})

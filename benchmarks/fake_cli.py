@@ -5,7 +5,6 @@
     permissions COUNT      ask for so many permissions, one after the other
     tools COUNT AT_ONCE    call the tool `add` of the server `calc`, so many times, so many at once
     stream TIMES           write the lines of FOLDER/stream.jsonl, so many times
-    deltas TIMES           the same with FOLDER/deltas.jsonl
     line MEGABYTES         write one line of this length
     flood ANSWERS          write the lines of FOLDER/flood.jsonl and wait for so many answers
     nothing                give the result at once
@@ -123,16 +122,12 @@ def tools(count: int, at_once: int) -> list[int]:
     return [*took, process_time_ns() - used]
 
 
-def stream(times: int, name: str = "stream") -> list[int]:
-    with open(f"{sys.argv[1]}/{name}.jsonl", "rb") as file:
+def stream(times: int) -> list[int]:
+    with open(f"{sys.argv[1]}/stream.jsonl", "rb") as file:
         turn = file.read()
     for _ in range(times):
         write(turn)
     return []
-
-
-def deltas(times: int) -> list[int]:
-    return stream(times, "deltas")
 
 
 def line(megabytes: int) -> list[int]:
@@ -163,7 +158,6 @@ PROMPTS: dict[bytes, Callable[..., list[int]]] = {
     b"permissions": permissions,
     b"tools": tools,
     b"stream": stream,
-    b"deltas": deltas,
     b"line": line,
     b"flood": flood,
     b"nothing": nothing,

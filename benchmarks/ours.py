@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import statistics
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack
-from itertools import count
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import anyio
 
 import claudewire
 
 from .driving import Figures, growing, main, per_call, resident, round_trips, time_of_many
-
-# What a part of the library costs is not to be in other figures, so each work loads its own.
-
-if TYPE_CHECKING:
-    from claudewire.transport import MemoryTransport
 
 
 async def add(a: int, b: int) -> int:
@@ -54,39 +46,16 @@ def permissions(cli: str, decider: str, count: int) -> Figures:
 # --- long turns ----------------------------------------------------------------------------------
 
 
-async def read(items: AsyncIterator[object]) -> None:
-    async for _ in items:
-        pass
-
-
-READERS: dict[str, Callable[[claudewire.Turn], Awaitable[object]]] = {
-    "messages": read,
-    "text": lambda turn: read(turn.iter_text()),
-    "blocks": lambda turn: read(turn.iter_blocks()),
-}
-
-
-def stream(cli: str, way: str, backend: str, times: int) -> Figures:
+def stream(cli: str, times: int) -> Figures:
     async def session() -> float:
         async with claudewire.open(cli=cli) as claude:
-            await READERS[way](claude.send(f"stream {times}"))
-            began = time.perf_counter()
-            await READERS[way](claude.send(f"stream {times}"))
+            for _ in range(2):
+                began = time.perf_counter()
+                async for _ in claude.send(f"stream {times}"):
+                    pass
             return time.perf_counter() - began
 
-    return {"turn": anyio.run(session, backend=backend)}
-
-
-def stream_sync(cli: str, times: int) -> Figures:
-    from claudewire import sync
-
-    with sync.open(cli=cli) as claude:
-        for _ in claude.send(f"stream {times}"):
-            pass
-        began = time.perf_counter()
-        for _ in claude.send(f"stream {times}"):
-            pass
-        return {"turn": time.perf_counter() - began}
+    return {"turn": anyio.run(session)}
 
 
 def long_lines(cli: str, *megabytes: int) -> Figures:
@@ -107,24 +76,6 @@ def long_lines(cli: str, *megabytes: int) -> Figures:
             }
 
     return anyio.run(session)
-
-
-def gigabyte(cli: str, times: int, every: int) -> Figures:
-    """The memory early in a long turn, and the most of it afterwards."""
-
-    async def session() -> list[int]:
-        sizes = []
-        async with claudewire.open(cli=cli) as claude:
-            number = 0
-            async for _ in claude.send(f"deltas {times}"):
-                number += 1
-                if number % every == 0:
-                    sizes.append(resident())
-        return sizes
-
-    sizes = anyio.run(session)
-    early = len(sizes) // 10
-    return {"early": max(sizes[: early + 1]), "late": max(sizes[early:])}
 
 
 # --- tools ---------------------------------------------------------------------------------------
@@ -170,44 +121,6 @@ def memory(cli: str, sessions: int) -> Figures:
     return anyio.run(session)
 
 
-async def cli_in_memory(end: MemoryTransport, number: int) -> None:
-    """Answer `initialize`, and every prompt with a short turn, like the fake CLI."""
-    from . import fake_cli
-
-    turn = fake_cli.INIT + fake_cli.RESULT
-    turn = turn.replace(b"9a53-%012d" % os.getpid(), b"9a53-%012d" % number)
-    numbers = count()
-    while arrived := await end.receive():
-        for line in arrived.splitlines():
-            if b'"control_request"' in line:
-                await end.send(fake_cli.ANSWER % fake_cli.text_after(b'"request_id"', line))
-            else:
-                await end.send(turn % (b"Done.", next(numbers)))
-    end.exit(0)
-
-
-def turns(cli: str, sessions: int, rounds: int) -> Figures:
-    """The processor's time of a turn; all sessions are open, and each has turns."""
-    from claudewire.transport import memory_pair
-
-    async def session() -> float:
-        async with AsyncExitStack() as stack:
-            tasks = await stack.enter_async_context(anyio.create_task_group())
-            opened = []
-            for number in range(sessions):
-                ours, theirs = memory_pair()
-                tasks.start_soon(cli_in_memory, theirs, number)
-                opened.append(await stack.enter_async_context(claudewire.open(transport=ours)))
-            count = max(rounds // sessions, 1)
-            used = time.process_time()
-            for _ in range(count):
-                for claude in opened:
-                    await claude.send("nothing")
-            return (time.process_time() - used) / count / sessions
-
-    return {"turn": anyio.run(session)}
-
-
 def warm(cli: str, times: int) -> Figures:
     """The time to take an open session from a pool, and that it works."""
     from claudewire.session import Pool
@@ -232,13 +145,10 @@ if __name__ == "__main__":
         {
             "permissions": permissions,
             "stream": stream,
-            "stream_sync": stream_sync,
             "long_lines": long_lines,
-            "gigabyte": gigabyte,
             "tools": tools,
             "many": many,
             "memory": memory,
-            "turns": turns,
             "warm": warm,
         }
     )

@@ -7,8 +7,6 @@ from typing import Any, NamedTuple
 
 from .table import Figure, Group, Row
 
-__all__ = ["Measured", "Spread", "demanded", "shown"]
-
 
 class Spread(NamedTuple):
     """The median of the rounds, and the 10th and 90th percentile."""
@@ -39,7 +37,7 @@ def shown(value: float, unit: str) -> str:
 
 
 class Measured:
-    """What the runs of a group have measured, round for round."""
+    """The figures of the runs of a group, round by round."""
 
     def __init__(self, group: Group) -> None:
         self.group = group
@@ -50,13 +48,8 @@ class Measured:
             self.rounds.setdefault(Figure(run, name), []).append(value)
 
     def forget(self, run: str) -> None:
-        """Drop what a run has measured: it did not get to its end in each round."""
+        """Drop the figures of a run that did not end in each round."""
         self.rounds = {it: values for it, values in self.rounds.items() if it.run != run}
-
-    def absolute(self, figure: Figure) -> Spread | None:
-        """The figure itself; None if it was not measured."""
-        values = self.rounds.get(figure)
-        return Spread.of(values) if values else None
 
     def ratio(self, row: Row) -> Spread | None:
         """The ratio of a row, taken in each round; None if it was not measured."""
@@ -68,70 +61,49 @@ class Measured:
         return Spread.of(ratios) if ratios else None
 
     def verdict(self, row: Row) -> str:
-        """Whether the ratio is what is demanded."""
+        """Whether the ratio is within its limit."""
         ratio = self.ratio(row)
         if ratio is None:
             return "not measured"
-        if row.limit is None:
-            return "shown only"
         return "holds" if ratio.middle <= row.limit else "MISSED"
 
     @property
     def holds(self) -> bool:
-        """Whether no demanded ratio is missed."""
+        """Whether no limit is missed."""
         return all(self.verdict(row) != "MISSED" for row in self.group.rows)
 
     def cells(self, row: Row) -> list[str]:
-        """The row as text: what, ours, against what, theirs, ratio, limit, verdict."""
-        figures = [self.absolute(figure) for figure in (row.ours, row.against)]
-        ours, theirs = (shown(each.middle, self.group.unit) if each else "-" for each in figures)
-        limit = "-" if row.limit is None else f"{row.limit:.3g}"
+        """The row as text: group, row, ours, theirs, ratio, limit, verdict."""
+        values = [self.rounds.get(figure) for figure in (row.ours, row.against)]
+        ours, theirs = (shown(median(it), self.group.unit) if it else "-" for it in values)
         ratio = str(self.ratio(row) or "-")
-        return [row.what, ours, row.versus, theirs, ratio, limit, self.verdict(row)]
-
-    def text(self) -> str:
-        """A table for the terminal."""
-        heads = [self.group.name, "ours", "against", "theirs", "ratio", "at most", ""]
-        return _table([heads, *(self.cells(row) for row in self.group.rows)])
+        return [
+            self.group.name,
+            row.what,
+            ours,
+            f"{theirs} {row.against.run}",
+            ratio,
+            f"{row.limit:.3g}",
+            self.verdict(row),
+        ]
 
     def data(self) -> dict[str, Any]:
         """All figures of all rounds, and the ratios, for JSON."""
         return {
             "group": self.group.name,
             "unit": self.group.unit,
-            "figures": [
-                {"run": figure.run, "figure": figure.name, "rounds": values}
-                for figure, values in self.rounds.items()
-            ],
+            "figures": [{**figure._asdict(), "rounds": it} for figure, it in self.rounds.items()],
             "ratios": [
-                {
-                    "what": row.what,
-                    "versus": row.versus,
-                    "at_most": row.limit,
-                    "ratio": ratio and ratio._asdict(),
-                    "verdict": self.verdict(row),
-                }
+                {"what": row.what, "ratio": self.ratio(row), "verdict": self.verdict(row)}
                 for row in self.group.rows
-                for ratio in [self.ratio(row)]
             ],
         }
 
 
-def demanded(everything: list[Measured]) -> str:
-    """A table of all ratios that have a bound, and whether it was reached."""
-    lines = [["what is demanded", "", "against", "ratio", "at most", ""]]
-    for measured in everything:
-        for row in measured.group.rows:
-            if row.limit is not None:
-                ratio, verdict = measured.ratio(row), measured.verdict(row)
-                said = {"holds": "ok", "MISSED": "not reached"}.get(verdict, verdict)
-                middle = f"{ratio.middle:.3g}" if ratio else "-"
-                name = measured.group.name
-                lines.append([name, row.what, row.versus, middle, f"{row.limit:.3g}", said])
-    return _table(lines)
-
-
-def _table(lines: list[list[str]]) -> str:
+def table(measured: list[Measured]) -> str:
+    """The rows of some groups as a table for the terminal."""
+    heads = ["group", "row", "ours", "against", "ratio", "at most", ""]
+    lines = [heads, *(each.cells(row) for each in measured for row in each.group.rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "".join(
         "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()

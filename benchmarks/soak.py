@@ -20,8 +20,8 @@ import anyio
 import anyio.abc
 import anyio.lowlevel
 
+from claudewire.approvals import PermissionRequest, PermissionResult, QuestionRequest
 from claudewire.options import Options, Timeouts
-from claudewire.people import PermissionRequest, PermissionResult, QuestionRequest
 from claudewire.session import Session
 from claudewire.testing import Chat, SimulatedCLI
 from claudewire.wire import PreToolUseHookInput

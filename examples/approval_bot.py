@@ -1,4 +1,4 @@
-"""An agent works, and people in a chat room approve what it does.
+"""An agent works, and people in a chat room approve its actions.
 
     python approval_bot.py "Write notes.txt: milk"
 
@@ -18,12 +18,12 @@ import anyio.to_thread
 import claudewire
 from claudewire.policy import JsonLinesAudit
 
-OPTIONS = claudewire.Options(allow=["Read", "Glob", "Grep"], person="inbox", decide_within=600)
+OPTIONS = claudewire.Options(allow=["Read", "Glob", "Grep"], approver="inbox", decide_within=600)
 ANSWER = re.compile(r"(?P<word>yes|no) #?(?P<number>\d+)(?P<text>.*)", re.IGNORECASE)
 
 
 class Line(NamedTuple):
-    person: str
+    approver: str
     text: str
 
 
@@ -61,9 +61,9 @@ class Bot:
     async def listen(self) -> None:
         async for line in self.room.lines():
             if answer := ANSWER.match(line.text):
-                await self.answer(answer, line.person)
+                await self.answer(answer, line.approver)
 
-    async def answer(self, answer: re.Match[str], person: str) -> None:
+    async def answer(self, answer: re.Match[str], approver: str) -> None:
         number, text = int(answer["number"]), answer["text"].strip()
         waiting = [it for it in self.inbox.pending if self.numbers.get(it.id) == number]
         if not waiting:
@@ -71,7 +71,7 @@ class Bot:
             return
         action, arguments = action_of(waiting[0].kind, answer["word"].lower() == "yes", text)
         try:
-            self.inbox.act(waiting[0].id, action, arguments, by=person)
+            self.inbox.act(waiting[0].id, action, arguments, by=approver)
         except claudewire.AnswerError as error:
             await self.room.post(f"#{number} {error.message}")
 
@@ -103,8 +103,8 @@ class Terminal:
 
     async def lines(self) -> AsyncIterator[Line]:
         while text := await anyio.to_thread.run_sync(sys.stdin.readline, abandon_on_cancel=True):
-            person, _, said = text.rstrip("\n").partition(": ")
-            yield Line(person, said)
+            approver, _, said = text.rstrip("\n").partition(": ")
+            yield Line(approver, said)
 
 
 async def work(prompt: str, room: Room, options: claudewire.Options = OPTIONS) -> str:

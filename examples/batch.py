@@ -28,13 +28,9 @@ class Job(NamedTuple):
 
 
 class Batch:
-    """Runs jobs and keeps their answers in a file.
+    """Runs jobs and keeps their answers in a file of JSON Lines.
 
-    Args:
-        file: where the answers are kept, as JSON Lines.
-        options: for every run; a shared budget in it limits all of them together.
-        tries: how often a job is tried.
-        pause: seconds before the second try; twice as many before the third, and so on.
+    A job gets some tries, with a pause before the second one that doubles each time.
     """
 
     def __init__(

@@ -1,130 +1,105 @@
-"""Show what the library does, on any machine: no network, no account, nothing left behind.
+"""The first minute with the `claudewire` command, on any machine.
 
-First an application gives a small agent three things to do in a folder of its own. The agent is the
-simulation that comes with claudewire: it really reads and writes files, asks for permission and
-asks back. Then the same short conversation is shown on the wire in each documented dialect.
+Each step prints a command and runs it in a temporary folder: with an installed `claude`, otherwise
+with the agent inside claudewire, which needs no account and no network. Without a terminal nothing
+is asked and no key is needed.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
+import shlex
+import shutil
+import subprocess
+import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
-
-import anyio
+from typing import NamedTuple
 
 import claudewire
-from claudewire import PermissionRequest, PermissionResult, QuestionRequest, Session
-from claudewire.testing import SimulatedCLI
-from claudewire.tracking import LiveBlock
-from claudewire.wire import DIALECTS
 
-from .dialects import COLOR, show, show_dialects
-
-PROMPTS = [
-    "Look around.",
-    "Write haiku.txt: an old silent pond",
-    "Summarise it for me, please.",
-]
+SIMULATED = "simulated"
+POEM = "an old silent pond\na frog jumps into the pond\nsplash! silence again\n"
+EDIT = "Replace an old with a new in haiku.txt"
 
 
-async def converse(claude: Session) -> None:
-    """Give the agent one thing to do after the other, and print what it says meanwhile."""
-    for prompt in PROMPTS:
-        print(f"\n{bold('you')}  {prompt}\n{bold('cli')}  ", end="")
-        turn = claude.send(prompt)
-        async for block in turn.iter_blocks():
-            print_block(block)
-        reply = await turn
-        print(f"\n     ({reply.result.num_turns} model calls, {reply.totals.tokens} tokens)")
+class Step(NamedTuple):
+    """A command, an explanation, and its possible exit statuses."""
+
+    words: str
+    arguments: Sequence[str]
+    expected: frozenset[int] = frozenset({0})
+    needs_person: bool = False
 
 
-def print_block(block: LiveBlock) -> None:
-    if block.kind == "text":
-        print(block.added.replace("\n", "\n     "), end="", flush=True)
-    elif block.change == "completed":
-        print(f"\n     [{block.name} {brief(block.input)}]\n     ", end="")
+STEPS = (
+    Step("One task. The answer is on stdout, everything else on stderr.", ["run", "Look around"]),
+    Step(
+        "Without a rule or a person, a tool is denied, and the exit status says so (3).",
+        ["run", "--no-input", EDIT],
+        frozenset({3}),
+    ),
+    Step(
+        "At a terminal you are asked, and see the changes.\n"
+        "Type y and Enter to allow them, or n and a reason.",
+        ["run", EDIT],
+        frozenset({0, 3}),
+        needs_person=True,
+    ),
+    Step(
+        "A rule can allow it, too.",
+        ["run", "--allow", "Edit", "Replace frog with cat in haiku.txt"],
+    ),
+    Step("The same for a program: one JSON object.", ["run", "--json", "Read haiku.txt"]),
+    Step("And now talk to it. /help helps, Ctrl-D leaves.", ["chat"], needs_person=True),
+)
 
 
-async def allow(request: PermissionRequest) -> PermissionResult:
-    """Allow everything."""
-    print(f"{bold('you')}  allow {request.tool_name}\n     ", end="")
-    return request.allow()
+def main() -> int:
+    """Run the steps; return 1 if one of them failed."""
+    parser = argparse.ArgumentParser(prog="scripts/demo", description=__doc__)
+    parser.add_argument("--cli", help="the CLI to drive instead: a path, or 'simulated'")
+    cli = parser.parse_args().cli or shutil.which("claude") or SIMULATED
+    which = "the agent inside claudewire" if cli == SIMULATED else cli
+    attended = sys.stdin.isatty() and sys.stdout.isatty()
+    say(f"claudewire {claudewire.__version__}, with {which}.")
+    if not attended:
+        say("There is no terminal here, so nothing is asked.")
+    with tempfile.TemporaryDirectory(prefix="claudewire-demo-") as folder:
+        Path(folder, "haiku.txt").write_text(POEM, encoding="utf-8")
+        Path(folder, "notes.md").write_text("# Notes\n\nFrogs jump.\n", encoding="utf-8")
+        steps = [step for step in STEPS if attended or not step.needs_person]
+        for number, step in enumerate(steps, 1):
+            if not show(step, f"{number} of {len(steps)}", cli, folder):
+                return 1
+    say("\nThat was it. `claudewire --help` lists the commands; docs/command.md has the rest.")
+    return 0
 
 
-async def choose_the_first(request: QuestionRequest) -> PermissionResult:
-    """Choose the first answer to every question."""
-    for question in request.questions:
-        print(f"{bold('you')}  {question.question} {question.options[0].label}\n     ", end="")
-    return request.answer(dict.fromkeys(range(len(request.questions)), 0))
+def show(step: Step, number: str, cli: str, folder: str) -> bool:
+    """Explain a step and run it; return whether its status is expected."""
+    say(f"\n{bold(f'{number}.')} {step.words}")
+    name, *rest = step.arguments
+    given = ["claudewire", name, *(["--cli", cli] if cli == SIMULATED else []), *rest]
+    say(bold(f"$ {shlex.join(given)}\n"))
+    command = [sys.executable, "-m", "claudewire.cli", name, "--cli", cli, *rest]
+    source = None if sys.stdin.isatty() else subprocess.DEVNULL
+    status = subprocess.run(command, cwd=folder, stdin=source, check=False).returncode
+    if status:
+        say(f"(exit status {status})")
+    return status in step.expected or cli != SIMULATED
 
 
-class Window:
-    """A transport that shows what passes."""
-
-    def __init__(self, cli: SimulatedCLI) -> None:
-        self._cli = cli
-        self.send_eof, self.receive_stderr = cli.send_eof, cli.receive_stderr
-        self.wait, self.aclose = cli.wait, cli.aclose
-
-    async def send(self, data: bytes) -> None:
-        show("\n>", "36", data)
-        await self._cli.send(data)
-
-    async def receive(self) -> bytes:
-        data = await self._cli.receive()
-        for line in data.splitlines():
-            show("\n<", "33", line)
-        return data
-
-
-def brief(value: object) -> str:
-    text = str(value)
-    return text if len(text) <= 70 else f"{text[:69]}…"
+def say(text: str) -> None:
+    print(text, flush=True)
 
 
 def bold(text: str) -> str:
-    return f"\033[1m{text}\033[0m" if COLOR else text
-
-
-async def work(folder: str, wire: bool) -> None:
-    """Let the agent work in a folder."""
-    cli = SimulatedCLI(argv=["--include-partial-messages"], cwd=folder)
-    async with claudewire.open(
-        on_permission=allow,
-        on_question=choose_the_first,
-        transport=Window(cli) if wire else cli,
-    ) as claude:
-        await converse(claude)
-    used = claude.ledger.session
-    print(f"\nThat was {used.turns} turns and {used.tokens} tokens, had it been a model.")
-    print(f"The CLI has exited with status {await cli.wait()}.")
-
-
-def work_somewhere(wire: bool) -> None:
-    """Let the agent work in a folder that is gone afterwards."""
-    with tempfile.TemporaryDirectory() as folder:
-        Path(folder, "notes.md").write_text("# Notes\n\nFrogs jump.\n", encoding="utf-8")
-        Path(folder, "poem.txt").write_text("A frog jumps into the pond\n", encoding="utf-8")
-        anyio.run(work, folder, wire)
-
-
-def main() -> None:
-    """Run the demo."""
-    parser = argparse.ArgumentParser(
-        prog="scripts/demo", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("--wire", action="store_true", help="show every line of the conversation")
-    parser.add_argument("dialect", nargs="*", help=f"only show these: {', '.join(DIALECTS)}")
-    options = parser.parse_args()
-    if unknown := set(options.dialect) - set(DIALECTS):
-        parser.error(f"no such dialect: {', '.join(sorted(unknown))}")
-    print(f"claudewire {claudewire.__version__}, with the simulated CLI that comes with it.")
-    if not options.dialect:
-        work_somewhere(options.wire)
-        print("\nThe same conversation in each dialect; > is the application, < the CLI.")
-    show_dialects(options.dialect or ["modern", "session", "legacy", "envelope"])
+    plain = not sys.stdout.isatty() or os.environ.get("NO_COLOR")
+    return text if plain else f"\033[1m{text}\033[0m"
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,17 +1,18 @@
-"""One conversation, seen on the wire: both ends run here, and nothing leaves this process.
+"""One conversation on the wire, in each dialect: both ends run here, without a process.
 
-The application below allows one command and answers one question. It is written once; the CLI at
-the other end speaks the dialect that you name (or all four, one after the other).
+    python -m examples.dialects [--dialect NAME]
+
+The application allows one command and answers one question. It is the same in each dialect.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
-import os
-import sys
 from collections.abc import Iterator
 
 from claudewire.wire import (
+    DIALECTS,
     Answer,
     APIMessage,
     AssistantMessage,
@@ -39,12 +40,11 @@ QUESTION = {
     ]
 }
 
-COLOR = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
 WIDTH = 110
 
 
 def application(event: Event) -> Event | None:
-    """What an application does. It cannot tell which dialect the CLI speaks."""
+    """Answer a request. The application cannot tell which dialect the CLI speaks."""
     if not isinstance(event, Request) or not isinstance(event.body, CanUseTool):
         return None
     asked = event.body
@@ -55,7 +55,7 @@ def application(event: Event) -> Event | None:
 
 
 def cli() -> Iterator[Event]:
-    """What the CLI at the other end does, once it has a prompt."""
+    """Yield the lines of the CLI after a prompt."""
     yield Request(id="p-1", body=CanUseTool("Bash", {"command": "ls"}, tool_use_id="toolu_1"))
     yield Request(id="p-2", body=CanUseTool("AskUserQuestion", QUESTION, tool_use_id="toolu_2"))
     text = APIMessage("assistant", "You prefer green.", model="claude-demo", type="message")
@@ -66,7 +66,7 @@ def cli() -> Iterator[Event]:
 
 
 class Wire:
-    """Both ends, and a window on what passes between them."""
+    """Both ends, and a window on the lines between them."""
 
     def __init__(self, dialect: str) -> None:
         self.client = Connection(Role.CLIENT, dialect=dialect)
@@ -74,19 +74,18 @@ class Wire:
 
     def to_cli(self, event: Event) -> list[Event]:
         data = self.client.send(event)
-        show(">", "36", data)
+        show(">", data)
         return self.cli.receive_data(data)
 
     def to_client(self, event: Event) -> list[Event]:
         data = self.cli.send(event)
-        show("<", "33", data)
+        show("<", data)
         return self.client.receive_data(data)
 
 
-def show(arrow: str, color: str, data: bytes) -> None:
+def show(arrow: str, data: bytes) -> None:
     text = json.dumps(json.loads(data), separators=(",", ":"), ensure_ascii=False)
-    text = text if len(text) <= WIDTH else f"{text[: WIDTH - 1]}…"
-    print(f"\033[{color}m{arrow} {text}\033[0m" if COLOR else f"{arrow} {text}")
+    print(arrow, text if len(text) <= WIDTH else f"{text[: WIDTH - 1]}…")
 
 
 def converse(dialect: str) -> None:
@@ -107,8 +106,9 @@ def converse(dialect: str) -> None:
     assert wire.client.may_end_input
 
 
-def show_dialects(chosen: list[str]) -> None:
-    """Show the same conversation in each of these dialects."""
-    for dialect in chosen:
-        print(f"\n{dialect}")
-        converse(dialect)
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--dialect", choices=DIALECTS, action="append", help="only this one")
+    for name in parser.parse_args().dialect or DIALECTS:
+        print(f"\n{name}")
+        converse(name)

@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Sorting feedback
 #
-# A notebook, as VS Code and Jupytext read it: each `# %%` begins a cell. A notebook runs an event
-# loop of its own, so `asyncio.run` fails in it. `claudewire.sync` has another, in a thread.
+# A notebook, as VS Code and Jupytext read it: each `# %%` begins a cell. A notebook runs its own
+# event loop, so `asyncio.run` fails in it. `claudewire.sync` has another, in a thread.
 
 # %%
 from collections import Counter

@@ -25,7 +25,7 @@ import claudewire
 
 OPTIONS = claudewire.Options(
     allow=["Read", "Glob", "Grep"],  # everything else needs an approval
-    person="inbox",
+    approver="inbox",
     decide_within=600,
     include_partial_messages=True,
 )

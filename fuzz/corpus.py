@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, get_args
 
 import msgspec
 from conformance import examples
-from tests.wire.samples import full, minimal
+from tests.unit.wire.samples import full, minimal
 
 from claudewire.wire import (
     MESSAGES,
@@ -17,10 +17,12 @@ from claudewire.wire import (
     Answer,
     Cancel,
     CanUseTool,
+    CLIRequest,
     Connection,
     Event,
     Failure,
     KeepAlive,
+    McpMessage,
     PermissionResultAllow,
     Request,
     Role,
@@ -29,9 +31,6 @@ from claudewire.wire import (
     answer_type,
 )
 from claudewire.wire.dialects import DIALECTS
-from claudewire.wire.types import cli_requests as asks
-
-__all__ = ["Line", "corpus", "listener", "requests_of"]
 
 QUESTIONS = {
     "questions": [
@@ -40,12 +39,6 @@ QUESTIONS = {
     ]
 }
 ANSWERS = {**QUESTIONS, "answers": {"Which colour?": "red", "Which ones?": "a"}}
-
-
-# It is a field with a value of its own, which a sample cannot know.
-_subtype: dict[type, dict[str, str]] = {
-    kind: {"subtype": subtype} for subtype, kind in SYSTEM.items()
-}
 
 
 class Line(NamedTuple):
@@ -59,8 +52,7 @@ class Line(NamedTuple):
 def _samples(kind: Any) -> list[Any]:
     """Instances of a class, or of all members of a union."""
     kinds = [it for it in get_args(kind) or (kind,) if not issubclass(it, Unknown)]
-    forms = [(it, obj) for it in kinds for _, obj in (full(it), minimal(it))]
-    return [msgspec.convert(obj | _subtype.get(it, {}), it) for it, obj in forms]
+    return [msgspec.convert(obj, it) for it in kinds for obj in (full(it), minimal(it))]
 
 
 @cache
@@ -69,7 +61,7 @@ def requests_of(sender: Role) -> list[Request]:
     bodies = [
         _samples(body)[0]
         for body in REQUESTS.values()
-        if (body.__name__ in asks.__all__) == (sender is Role.CLI) or body is asks.McpMessage
+        if issubclass(body, CLIRequest) == (sender is Role.CLI) or body is McpMessage
     ]
     if sender is Role.CLI:
         bodies.append(CanUseTool("AskUserQuestion", QUESTIONS))

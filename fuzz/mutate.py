@@ -8,10 +8,8 @@ from typing import Any
 
 from fuzz.corpus import Line
 
-__all__ = ["mutated"]
-
 ENOUGH = 0.75
-"""How often a line is not broken once more."""
+"""The chance that a line is not broken once more."""
 
 _BYTES = [
     b"\n", b"\r", b"\0", b"\x1b[31m", b"\xff", b"\xc3", b"\xed\xa0\x80", b"\xe2\x80\xa8",
@@ -78,16 +76,25 @@ def _other_bytes(random: Random, data: bytes, lines: list[Line]) -> bytes:
 
 
 def _other_object(random: Random, value: Any, lines: list[Line]) -> Any:
-    """A copy in which one thing, however deep, is different."""
+    """Copy an object with one thing, however deep, changed."""
     if isinstance(value, dict) and value and random.random() < 0.9:
-        return _other_item(random, value, _key(random, value), lines)
+        key = _key(random, value)
+        copy = dict(value)
+        if random.random() < 0.2:
+            del copy[key]
+        else:
+            copy[key] = _other_object(random, value[key], lines)
+        return copy
     if isinstance(value, list) and value and random.random() < 0.9:
-        return _other_list(random, value, lines)
+        index = random.randrange(len(value))
+        copies = random.choice((0, 1, 1, 2))
+        item = _other_object(random, value[index], lines)
+        return value[:index] + [item] * copies + value[index + 1 :]
     return _other_value(random, value, lines)
 
 
 def _key(random: Random, value: dict[str, Any]) -> str:
-    """Prefer what is deep, and what does not make something else of the whole line."""
+    """Prefer deep keys, and keys that do not change the kind of the whole line."""
     keys = list(value)
     chance = random.random()
     if chance < 0.5:
@@ -97,52 +104,13 @@ def _key(random: Random, value: dict[str, Any]) -> str:
     return random.choice(keys)
 
 
-def _other_item(random: Random, value: dict[str, Any], key: str, lines: list[Line]) -> Any:
-    copy = dict(value)
-    match random.randrange(10):
-        case 0 | 1:
-            del copy[key]
-        case 2:
-            copy[random.choice(list(random.choice(lines).object))] = copy.pop(key)
-        case _:
-            copy[key] = _other_object(random, value[key], lines)
-    return copy
-
-
-def _other_list(random: Random, value: list[Any], lines: list[Line]) -> Any:
-    copy = list(value)
-    index = random.randrange(len(copy))
-    match random.randrange(6):
-        case 0:
-            del copy[index]
-        case 1:
-            copy *= 2
-        case _:
-            copy[index] = _other_object(random, copy[index], lines)
-    return copy
-
-
 def _other_value(random: Random, value: Any, lines: list[Line]) -> Any:
-    match random.randrange(8):
+    match random.randrange(6):
         case 0:
             return [value]
         case 1:
             return {random.choice(("type", "raw", "x", "message", "response")): value}
         case 2:
-            for _ in range(random.choice((10, 100))):
-                value = [value]
-            return value
-        case 3 | 4:
-            return _part(random, random.choice(lines).object)
+            other = random.choice(lines).object
+            return other[random.choice(list(other))]
     return random.choice(_VALUES)
-
-
-def _part(random: Random, value: Any) -> Any:
-    """Something from inside an object, or all of it."""
-    while random.random() > 0.3:
-        if isinstance(value, dict):
-            value = list(value.values())
-        if not isinstance(value, list) or not value:
-            break
-        value = random.choice(value)
-    return value

@@ -27,8 +27,6 @@ from typing import NamedTuple
 
 from claudewire.policy import Policy
 
-__all__ = ["Escape", "Scratch", "commands", "fuzz", "main", "shells"]
-
 ALLOWED, FORBIDDEN = "zork", "zap"
 ONLY_ALLOWED = Policy(
     [
@@ -41,24 +39,10 @@ ONLY_ALLOWED = Policy(
 ALL_BUT_FORBIDDEN = Policy(["Bash"], deny=[f"Bash({FORBIDDEN}:*)"], cwd="/nowhere", home="/nowhere")
 POLICIES = {"rules that allow": ONLY_ALLOWED, "rules that deny": ALL_BUT_FORBIDDEN}
 
-REAL = [
-    "cat",
-    "env",
-    "find",
-    "nice",
-    "nohup",
-    "sed",
-    "awk",
-    "sleep",
-    "stdbuf",
-    "timeout",
-    "true",
-    "xargs",
-    "sort",
-    "head",
-    "base64",
-    "rev",
-]
+REAL = (
+    *("cat", "env", "find", "nice", "nohup", "sed", "awk", "sleep"),
+    *("stdbuf", "timeout", "true", "xargs", "sort", "head", "base64", "rev"),
+)
 """Programs that are real: many of them run another one."""
 SECONDS = 20
 """How long a command may take."""
@@ -294,94 +278,13 @@ echo '{}' | sh
 find . -exec {} \\;
 zork "$(cat <<'EOF'⏎{}⏎EOF⏎)"
 """
-TOKENS = [
-    "zork",
-    "zap",
-    "zap",
-    "a",
-    "EOF",
-    "LC_ALL=C ",
-    "x=",
-    "1",
-    "#",
-    " ",
-    " ",
-    " ",
-    "⏎",
-    ";",
-    "&",
-    "!",
-    "=",
-    "-",
-    "~",
-    "*",
-    "?",
-    ",",
-    "(",
-    ")",
-    "{",
-    "}",
-    "[",
-    "]",
-    "[[ ",
-    " ]]",
-    "$",
-    "$(",
-    "${",
-    "$((",
-    "))",
-    "`",
-    "'",
-    '"',
-    "\\",
-    "\\⏎",
-    "<",
-    ">",
-    "<<",
-    "<<<",
-    "<(",
-    ">(",
-    ">&",
-    "&>",
-    "2>&1",
-    " <<EOF⏎",
-    "⏎EOF⏎",
-    ":-",
-    "@",
-    "if ",
-    "; then ",
-    "; fi",
-    "for i in ",
-    "; do ",
-    "; done",
-    "case a in ",
-    " in ",
-    ";;",
-    "esac",
-    "time ",
-    "{ ",
-    "; }",
-    "/dev/null",
-    "$'",
-    '$"',
-    "\t",
-    "\r",
-    "eval ",
-    "$i",
-    "%",
-    "always ",
-    "$a[",
-    "]'",
-    "$@[",
-    "repeat 1 ",
-    "=zap",
-    ">!",
-    "&!",
-    "中",
-    "\xa0",
-    "set -e; ",
-    "cd .; ",
-]
+TOKENS = """
+zork zap zap a EOF LC_ALL=C␣ x= 1 # ␣ ␣ ␣ ⏎ ; & ! = - ~ * ? , ( ) { } [ ] [[␣ ␣]] $ $( ${ $(( ))
+` ' " \\ \\⏎ < > << <<< <( >( >& &> 2>&1 ␣<<EOF⏎ ⏎EOF⏎ :- @ if␣ ;␣then␣ ;␣fi for␣i␣in␣ ;␣do␣
+;␣done case␣a␣in␣ ␣in␣ ;; esac time␣ {␣ ;␣} /dev/null $' $" ⇥ ␍ eval␣ $i % always␣ $a[ ]' $@[
+repeat␣1␣ =zap >! &! 中 ␢ set␣-e;␣ cd␣.;␣
+"""
+"""Separated by white space; the signs ⏎ ␣ ⇥ ␍ ␢ stand for white space inside a token."""
 
 
 def _rows(table: str) -> list[str]:
@@ -389,7 +292,7 @@ def _rows(table: str) -> list[str]:
 
 
 _PLAIN, _TRICKS, _WRAPS = map(_rows, (PLAIN, TRICKS, WRAPS))
-_TOKENS = [token.replace("⏎", "\n") for token in TOKENS]
+_TOKENS = [token.translate(str.maketrans("⏎␣⇥␍␢", "\n \t\r\xa0")) for token in TOKENS.split()]
 
 
 def commands(random: Random) -> Iterator[str]:

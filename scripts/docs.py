@@ -1,33 +1,33 @@
-"""Check the documents: links, snippets, and that what is made from the source is up to date.
+"""Check the documents, and build the generated pages.
 
-Every relative link has to lead to a file, and to a heading if it names one; every Python snippet
-has to be Python. The API reference is made of docstrings, and a fence whose info is the path of a
-file in this project shows that file. With `--write` both are written first.
+Each relative link has to lead to a file, and to a heading if it names one; each Python snippet has
+to be Python.
 """
 
 from __future__ import annotations
 
 import ast
+import pkgutil
 import re
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from scripts.api_reference import reference
+from conformance import check, fidelity
+
+import claudewire
 
 ROOT = Path(__file__).resolve().parent.parent
+BUILD = ROOT / "docs" / "build"
 
 FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
-SHOWN_FILE = re.compile(
-    r"^```python (?P<path>(?:examples|tests)/[\w/]+\.py)\n(?P<code>.*?)^```$",
-    re.MULTILINE | re.DOTALL,
-)
 LINK = re.compile(r"\]\(([^)\s#]*)(?:#([^)\s]+))?\)")
 HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 
 
 def documents() -> list[Path]:
-    return sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+    return sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
 
 
 def bad_snippets(text: str) -> Iterator[str]:
@@ -68,44 +68,30 @@ def anchors(text: str) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
-def outdated_reference() -> Iterator[str]:
-    page = ROOT / "docs" / "api.md"
-    if not page.exists() or page.read_text(encoding="utf-8") != reference():
-        yield "docs/api.md: not what the docstrings say; `scripts/docs --write` makes it anew"
-
-
-def with_files(text: str) -> str:
-    """Fill in the files that a page shows."""
-
-    def shown(fence: re.Match[str]) -> str:
-        code = (ROOT / fence["path"]).read_text(encoding="utf-8")
-        return f"```python {fence['path']}\n{code}```"
-
-    return SHOWN_FILE.sub(shown, text)
-
-
-def outdated_files(text: str) -> Iterator[str]:
-    if text != with_files(text):
-        yield "1: a file that it shows has changed; `scripts/docs --write` copies it"
-
-
-def write() -> None:
-    (ROOT / "docs" / "api.md").write_text(reference(), encoding="utf-8")
-    for path in documents():
-        path.write_text(with_files(path.read_text(encoding="utf-8")), encoding="utf-8")
-
-
 def problems_of(path: Path) -> list[str]:
-    """Return what is wrong with a page, each with its place."""
+    """Return the problems of a page, each with its place."""
     text = path.read_text(encoding="utf-8")
-    found = [*bad_snippets(text), *outdated_files(text), *dead_links(text, path)]
+    found = [*bad_snippets(text), *dead_links(text, path)]
     return [f"{path.relative_to(ROOT)}:{problem}" for problem in found]
 
 
+def build() -> None:
+    """Build the API reference and the tables of conformance and fidelity."""
+    packages = [it.name for it in pkgutil.iter_modules(claudewire.__path__, "claudewire.")]
+    api = ["pdoc", "--docformat", "google", "--output-directory", str(BUILD / "api")]
+    public = [name for name in packages if not name.partition(".")[2].startswith("_")]
+    subprocess.run([sys.executable, "-m", *api, "claudewire", *public], check=True)
+    check.main(["--write", str(BUILD / "conformance.md")])
+    page = fidelity.render(fidelity.read())
+    (BUILD / "fidelity.md").write_text(page, encoding="utf-8")
+    print(f"{BUILD.relative_to(ROOT)} has the API reference, conformance.md and fidelity.md")
+
+
 def main() -> int:
-    if "--write" in sys.argv[1:]:
-        write()
-    problems = [*outdated_reference(), *(it for path in documents() for it in problems_of(path))]
+    if "--build" in sys.argv[1:]:
+        build()
+        return 0
+    problems = [it for path in documents() for it in problems_of(path)]
     print(*problems, f"{len(documents())} documents, {len(problems)} problems", sep="\n")
     return min(len(problems), 1)
 

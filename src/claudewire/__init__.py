@@ -17,7 +17,22 @@ from ._package import __version__, lazy_exports
 
 TYPE_CHECKING = False  # type checkers take it for true; to import `typing` for it would be slow
 if TYPE_CHECKING:
-    from .content import Document, Image, Text
+    from .approvals import (
+        AnswerError,
+        DialogRequest,
+        ElicitationRequest,
+        Inbox,
+        PermissionRequest,
+        PermissionResult,
+        PermissionResultAllow,
+        PermissionResultDeny,
+        PlanRequest,
+        QuestionRequest,
+        Terminal,
+        allow_everything_dangerously,
+        deny_everything,
+    )
+    from .content import document, image
     from .errors import (
         BudgetExceeded,
         Cause,
@@ -36,27 +51,12 @@ if TYPE_CHECKING:
         UnsupportedRequest,
     )
     from .hooks import Hook, HookContext, HookResult, Hooks
-    from .options import Agent, Options, Patience, Timeouts, Unread
-    from .people import (
-        AnswerError,
-        DialogRequest,
-        ElicitationRequest,
-        Inbox,
-        PermissionRequest,
-        PermissionResult,
-        PermissionResultAllow,
-        PermissionResultDeny,
-        PlanRequest,
-        QuestionRequest,
-        Terminal,
-        allow_everything_dangerously,
-        deny_everything,
-    )
+    from .options import Agent, Options, StallTimeouts, Timeouts, UnreadLimit
     from .policy import Policy, Rule
     from .session import Pool, Reply, Session, SessionState, Turn, TurnState, open, run
-    from .store import Sessions
     from .tools import Tool, ToolAnnotations, ToolContext, ToolError, ToolResult, ToolServer, tool
     from .tracking import BackgroundTask, Budget, Price, SharedBudget
+    from .transcripts import Transcripts
     from .transport import Transport
     from .wire import (
         AssistantMessage,
@@ -87,7 +87,6 @@ __all__ = [
     "CLINotFoundError",
     "Cause",
     "DialogRequest",
-    "Document",
     "ElicitationRequest",
     "Error",
     "Event",
@@ -96,7 +95,6 @@ __all__ = [
     "HookContext",
     "HookResult",
     "Hooks",
-    "Image",
     "ImageBlock",
     "Inbox",
     "InitMessage",
@@ -104,7 +102,6 @@ __all__ = [
     "Options",
     "OptionsError",
     "OutputError",
-    "Patience",
     "PermissionRequest",
     "PermissionResult",
     "PermissionResultAllow",
@@ -123,12 +120,11 @@ __all__ = [
     "Session",
     "SessionClosed",
     "SessionState",
-    "Sessions",
     "SharedBudget",
+    "StallTimeouts",
     "StreamEvent",
     "SystemMessage",
     "Terminal",
-    "Text",
     "TextBlock",
     "ThinkingBlock",
     "Timeouts",
@@ -140,6 +136,7 @@ __all__ = [
     "ToolResultBlock",
     "ToolServer",
     "ToolUseBlock",
+    "Transcripts",
     "Transport",
     "Turn",
     "TurnCancelled",
@@ -147,12 +144,14 @@ __all__ = [
     "TurnStalled",
     "TurnState",
     "UnknownMessage",
-    "Unread",
+    "UnreadLimit",
     "UnsupportedRequest",
     "UserMessage",
     "__version__",
     "allow_everything_dangerously",
     "deny_everything",
+    "document",
+    "image",
     "open",
     "run",
     "tool",
@@ -162,22 +161,22 @@ if not TYPE_CHECKING:  # or type checkers would take any name for one of ours
     __getattr__, __dir__ = lazy_exports(
         __name__,
         {
-            ".content": "Document Image Text",
+            ".content": "document image",
             ".errors": """
                 BudgetExceeded CLIError CLINotFoundError Cause Error Evidence OptionsError
                 OutputError RequestError RequestTimeout SessionClosed TurnCancelled
                 TurnError TurnStalled UnsupportedRequest
                 """,
             ".hooks": "Hook HookContext HookResult Hooks",
-            ".options": "Agent Options Patience Timeouts Unread",
-            ".people": """
+            ".options": "Agent Options StallTimeouts Timeouts UnreadLimit",
+            ".approvals": """
                 AnswerError DialogRequest ElicitationRequest Inbox PermissionRequest
                 PermissionResult PermissionResultAllow PermissionResultDeny PlanRequest
                 QuestionRequest Terminal allow_everything_dangerously deny_everything
                 """,
             ".policy": "Policy Rule",
             ".session": "Pool Reply Session SessionState Turn TurnState open run",
-            ".store": "Sessions",
+            ".transcripts": "Transcripts",
             ".tools": "Tool ToolAnnotations ToolContext ToolError ToolResult ToolServer tool",
             ".tracking": "BackgroundTask Budget Price SharedBudget",
             ".transport": "Transport",

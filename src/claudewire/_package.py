@@ -9,8 +9,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
-__all__ = ["__version__", "lazy_exports"]
-
 __version__ = "0.1.0"
 
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from claudewire.transport import Recording
+from claudewire.recordings import Recording
 from claudewire.wire import (
     APIEvent,
     APIMessage,
@@ -40,7 +40,9 @@ from claudewire.wire import (
     UserMessage,
 )
 
-RECORDINGS = sorted((Path(__file__).resolve().parent.parent / "recordings").glob("*.jsonl"))
+RECORDINGS = sorted(
+    (Path(__file__).resolve().parents[1] / "product" / "recordings").glob("*.jsonl")
+)
 
 
 def recorded(path: Path) -> list[Message]:
@@ -52,7 +54,6 @@ def recorded(path: Path) -> list[Message]:
     return [event for event in events if isinstance(event, Message)]
 
 
-IN_PIECES = [it for it in RECORDINGS if b"stream_event" in it.read_bytes()]
 """Those with partial messages."""
 
 

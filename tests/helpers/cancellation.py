@@ -15,7 +15,7 @@ from tests.helpers.peer import SOON
 Operation = Callable[[], Coroutine[Any, Any, Any]]
 
 WAYS = [("asyncio", "scope"), ("trio", "scope"), ("asyncio", "task"), ("asyncio", "task, again")]
-"""The backend, and what is cancelled: a scope of anyio, or a task of asyncio, once or thrice."""
+"""The backend, and the cancellation: of a scope of anyio, or of a task of asyncio, 1 or 3 times."""
 
 
 class Stepping:
@@ -55,7 +55,7 @@ class Stepping:
 async def cancel_at(point: int, operation: Operation, how: str) -> bool:
     """Cancel an operation at a point; tell whether it came that far.
 
-    What it raises besides its cancellation is raised.
+    Exceptions other than its cancellation are raised.
     """
     if how == "scope":
         return await _cancel_scope(point, operation)
@@ -93,14 +93,14 @@ async def _cancel_task(point: int, operation: Operation, times: int) -> bool:
 
 
 def living_tasks() -> int:
-    """How many tasks there are in this event loop."""
+    """Return the number of tasks in this event loop."""
     if trio.lowlevel.in_trio_task():
         return trio.lowlevel.current_statistics().tasks_living
     return len(asyncio.all_tasks())
 
 
 def open_files() -> set[str]:
-    """What this process has open, by number and name."""
+    """Return the open files of this process, by number and name."""
     found = set()
     for number in os.listdir("/proc/self/fd"):
         try:
@@ -113,15 +113,15 @@ def open_files() -> set[str]:
 async def at_every_point(
     try_it: Callable[[Callable[[Operation], Awaitable[bool]]], Awaitable[bool]], how: str
 ) -> int:
-    """Try something again and again, cancelled one point later each time, until it comes through.
+    """Repeat an operation, cancelled one point later each time, until it completes.
 
     Args:
-        try_it: sets the stage, hands the operation to what it is given, and looks at what is left;
-            gives back what it was given back.
-        how: what is cancelled.
+        try_it: prepares, passes the operation to the function that it gets, checks the remains,
+            and returns the result of this function.
+        how: the cancellation.
 
     Returns:
-        how many points there are.
+        the number of points.
     """
     point = 0
     while True:

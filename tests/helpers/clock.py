@@ -1,4 +1,4 @@
-"""Simulated time: it passes at once when every task waits, or when the test says so."""
+"""Simulated time: it passes when every task waits, or by hand."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class SimulatedTimeLoop(asyncio.SelectorEventLoop):
 
 
 def options(backend: str, *, by_hand: bool = False) -> dict[str, Any]:
-    """The options of a backend of anyio with which time is simulated."""
+    """Return the options of a backend of anyio that simulate time."""
     if backend == "trio":
         return {"clock": trio.testing.MockClock(autojump_threshold=math.inf if by_hand else 0)}
     return {"loop_factory": partial(SimulatedTimeLoop, by_hand=by_hand)}
@@ -60,10 +60,10 @@ def _backends(*, by_hand: bool) -> pytest.MarkDecorator:
 
 
 simulated_time = _backends(by_hand=False)
-"""A test in which nobody has to be fast."""
+"""Run a test in simulated time."""
 
 time_by_hand = _backends(by_hand=True)
-"""The same with threads or processes, which are not waited for: time passes by `let_pass` alone."""
+"""The same for a test with threads or processes: time passes only by `let_pass`."""
 
 
 def let_pass(seconds: float) -> None:

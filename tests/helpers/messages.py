@@ -1,4 +1,4 @@
-"""Short ways to make what a CLI says."""
+"""Short ways to make messages of a CLI."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _numbers = count()
 
 
 def unique() -> str:
-    """A name that nothing else has."""
+    """Return a unique name."""
     return f"line-{next(_numbers)}"
 
 
@@ -73,7 +73,7 @@ def result(words: str | None = "done", **fields: Any) -> ResultMessage:
 
 
 def wake_up_result(**fields: Any) -> ResultMessage:
-    """The end of a turn that nobody asked for."""
+    """Return the end of an unsolicited turn."""
     return result(origin=TaskNotificationOrigin(), **fields)
 
 

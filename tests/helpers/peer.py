@@ -1,4 +1,4 @@
-"""A CLI that says what a test tells it to, at the other end of a pair in memory."""
+"""A CLI that a test plays line by line, at the other end of a pair in memory."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from claudewire.wire import (
 )
 
 SOON = 60.0
-"""Only what hangs takes so long, however slow the machine."""
+"""Seconds: only a hang takes so long, however slow the machine."""
 
 E = TypeVar("E", bound=Event)
 
@@ -33,7 +33,7 @@ class Peer:
     """Plays the CLI.
 
     Attributes:
-        transport: the end for whoever is tested.
+        transport: the end for the tested code.
         heard: all that it said.
     """
 
@@ -58,7 +58,7 @@ class Peer:
         return request.id
 
     async def hear(self, kind: type[E], *, where: Callable[[E], bool] = lambda it: True) -> E:
-        """Wait for the next of a kind. What came before it is passed over."""
+        """Wait for the next event of a kind, and skip those before it."""
         with anyio.fail_after(SOON):
             while True:
                 while self._seen < len(self.heard):
@@ -100,7 +100,7 @@ class Peer:
 
 
 class Through:
-    """A transport that is another one, until somebody changes it."""
+    """A transport that passes everything to another one, until a test changes it."""
 
     def __init__(self, inner: Transport) -> None:
         self.inner = inner

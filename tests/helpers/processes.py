@@ -1,4 +1,4 @@
-"""Small programs to be started by tests, and ways to look at processes from outside."""
+"""Small programs for tests to start, and views of processes from outside."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from claudewire.transport import Launch, ProcessTransport, spawn
 
 ENV = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
 PATIENCE = 60
-"""Seconds that anything may take; a busy machine is slow."""
+"""Seconds for anything: a busy machine is slow."""
 LAST_MOMENTS = 5
-"""Seconds that a process may need to end after it was killed, or after its input has ended."""
+"""Seconds for a process to end after a kill, or after the end of its input."""
 
 
 def python(code: str, *arguments: str) -> tuple[str, ...]:
-    """A program in Python that starts fast."""
+    """Return the command of a Python program that starts fast."""
     return (sys.executable, "-I", "-S", "-c", dedent(code), *arguments)
 
 
@@ -35,7 +35,7 @@ def shell(code: str) -> tuple[str, ...]:
 
 @asynccontextmanager
 async def running(argv: tuple[str, ...], **options: Any) -> AsyncIterator[ProcessTransport]:
-    """Start a program, and close it in the end. All of it is bounded."""
+    """Start a program, and close it in the end, within a time limit."""
     with anyio.fail_after(PATIENCE):
         process = await spawn(Launch(argv, ENV), **options)
         try:
@@ -53,7 +53,7 @@ async def everything(receive: Callable[[], Awaitable[bytes]]) -> bytes:
 
 
 async def line(process: ProcessTransport) -> bytes:
-    """Receive one line, when it is known that nothing comes after it."""
+    """Receive one line, which must be the last so far."""
     received = b""
     while not received.endswith(b"\n"):
         chunk = await process.receive()
@@ -68,7 +68,7 @@ async def numbers(process: ProcessTransport) -> list[int]:
 
 
 def state_of(pid: int) -> str:
-    """The letter for the state of a process: `S` if it waits, `Z` if it was not reaped."""
+    """Return the letter for the state of a process: `S` if it waits, `Z` if it was not reaped."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_bytes()
     except OSError:
@@ -77,12 +77,12 @@ def state_of(pid: int) -> str:
 
 
 def is_alive(pid: int) -> bool:
-    """Say whether a process runs. A dead one that was not reaped does not."""
+    """Return whether a process runs; a dead one that was not reaped does not."""
     return state_of(pid) not in "ZX"
 
 
 def group_of(pid: int) -> set[int]:
-    """The processes of a group that run."""
+    """Return the running processes of a group."""
     found = set()
     for name in os.listdir("/proc"):
         with suppress(OSError, ValueError):
@@ -92,7 +92,7 @@ def group_of(pid: int) -> set[int]:
 
 
 def children() -> set[int]:
-    """The processes that this one has started, those included that nobody has waited for."""
+    """Return the child processes, also those that were not reaped."""
     found: set[int] = set()
     for task in os.listdir("/proc/self/task"):
         path = f"/proc/self/task/{task}/children"
@@ -103,7 +103,7 @@ def children() -> set[int]:
 
 
 def end_running(pids: Iterable[int]) -> list[str]:
-    """Kill those that do not end by themselves; return their commands."""
+    """Wait for processes; kill those that go on, and return their commands."""
     left = []
     for pid in pids:
         with suppress(ProcessLookupError):
@@ -118,13 +118,13 @@ def end_running(pids: Iterable[int]) -> list[str]:
 
 
 def _command(pid: int) -> str:
-    """The words that started a process; its name as long as it shows none, just after that."""
+    """Return the command line of a process; just after its start, its name."""
     words = Path(f"/proc/{pid}/cmdline").read_text("utf-8", "replace").replace("\0", " ").strip()
     return words or Path(f"/proc/{pid}/comm").read_text("utf-8", "replace").strip()
 
 
 def started_with(text: str) -> set[int]:
-    """The processes that have a text in their environment, whatever group or parent they have."""
+    """Return the processes with a text in their environment, of any group and parent."""
     found = set()
     for path in Path("/proc").glob("[0-9]*/environ"):
         with suppress(OSError):
@@ -134,7 +134,7 @@ def started_with(text: str) -> set[int]:
 
 
 async def death(pid: int) -> None:
-    """Wait until a process, whosever it is, has ended."""
+    """Wait until a process has ended; it need not be a child."""
     with suppress(ProcessLookupError):
         pidfd = os.pidfd_open(pid)
         try:
@@ -145,7 +145,7 @@ async def death(pid: int) -> None:
 
 @contextmanager
 def ended(popen: subprocess.Popen[AnyStr]) -> Iterator[subprocess.Popen[AnyStr]]:
-    """Leave nothing of a process in the end: one that still runs is killed."""
+    """Kill a process in the end if it still runs."""
     with popen:
         try:
             yield popen
@@ -154,13 +154,13 @@ def ended(popen: subprocess.Popen[AnyStr]) -> Iterator[subprocess.Popen[AnyStr]]
 
 
 def descriptors() -> set[str]:
-    """The open file descriptors of this process."""
+    """Return the open file descriptors of this process."""
     return set(os.listdir("/proc/self/fd"))
 
 
 @contextmanager
 def killed_in_the_end(pid: int) -> Iterator[None]:
-    """For a process that is nobody's any more, with its group if it leads one."""
+    """Kill an orphan in the end, and its group if it leads one."""
     try:
         yield
     finally:

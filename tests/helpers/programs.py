@@ -1,4 +1,4 @@
-"""Small programs that play a CLI, where it matters that it is a process."""
+"""Small programs that play a CLI as a process."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SPEAKING = """
 
 
 def cli(code: str) -> list[str]:
-    """A command that plays a CLI: `prompts()` answers requests and gives what the user says."""
+    """Return a command that plays a CLI: `prompts()` answers requests and yields prompts."""
     return [sys.executable, "-I", "-S", "-c", dedent(SPEAKING) + dedent(code)]
 
 
@@ -41,7 +41,7 @@ DIES_WITH_A_CAUSE = cli(
         sys.exit(3)
     """
 )
-"""Says something, then why it cannot go on, on stderr."""
+"""Says something, then writes an error to stderr and exits."""
 
 HAS_A_CHILD = cli(
     """
@@ -53,7 +53,7 @@ HAS_A_CHILD = cli(
         result(str(child.pid))
     """
 )
-"""Starts a child, and leaves it behind when its own input ends."""
+"""Starts a child, and leaves it behind at the end of its input."""
 
 TALKS_AT_THE_END = cli(
     """
@@ -69,7 +69,7 @@ TALKS_AT_THE_END = cli(
     open(os.environ["DIARY"], "w").write("went by itself")
     """
 )
-"""Has more to say at the end of its input than fits into a pipe, and notes how it ended."""
+"""Writes more at the end of its input than fits into a pipe, and notes how it ended."""
 
 NEVER_ENDS = cli(
     """
@@ -80,7 +80,7 @@ NEVER_ENDS = cli(
         signal.pause()
     """
 )
-"""Minds neither the end of its input nor SIGTERM."""
+"""Ignores the end of its input and SIGTERM."""
 
 ASKS = cli(
     """
@@ -90,4 +90,4 @@ ASKS = cli(
         result(json.loads(sys.stdin.readline())["response"]["response"]["behavior"])
     """
 )
-"""Asks for a permission, and gives the answer as its result."""
+"""Asks for a permission, and returns the answer as its result."""

@@ -10,8 +10,8 @@ import anyio
 import anyio.lowlevel
 from tests.helpers.peer import SOON, Peer
 
+from claudewire.approvals import PermissionHandler, PermissionRequest, PermissionResult
 from claudewire.options import Options, Timeouts
-from claudewire.people import PermissionHandler, PermissionRequest, PermissionResult
 from claudewire.session import Session
 from claudewire.testing import Chat, SimulatedCLI
 

@@ -1,4 +1,4 @@
-"""The smallest application that can drive a CLI: it says things, serves requests, keeps all."""
+"""The smallest application that can drive a CLI: it sends, serves requests, and keeps events."""
 
 from __future__ import annotations
 
@@ -75,12 +75,12 @@ class Talk:
             await self.cli.send(data)
 
     async def write(self, line: bytes) -> None:
-        """Write what no well-behaved application writes."""
+        """Write a line that no well-behaved application writes."""
         with anyio.fail_after(self.patience):
             await self.cli.send(line + b"\n")
 
     async def listen(self) -> None:
-        """Hear what comes next, and serve what is asked."""
+        """Receive the next events, and serve requests."""
         with anyio.fail_after(self.patience):
             events = self.connection.receive_data(await self.cli.receive())
         self.heard += events
@@ -97,7 +97,7 @@ class Talk:
             await self.say(Answer(request.id, body))
 
     async def until(self, wanted: Callable[[Any], bool], since: int | None = None) -> list[Any]:
-        """Listen until something comes; give all that came since, that one last."""
+        """Listen until an event is wanted; return all events since, this one last."""
         at = start = len(self.heard) if since is None else since
         while True:
             for event in self.heard[at:]:
@@ -108,8 +108,8 @@ class Talk:
             await self.listen()
 
     async def until_result(self, since: int | None = None) -> list[Any]:
-        """Listen until a turn is over: to its result, or to what the dialect has instead."""
-        return await self.until(self.connection.dialect.rules.ends_turn, since)
+        """Listen until a turn is over, by the rules of the dialect."""
+        return await self.until(self.connection.behavior.ends_turn, since)
 
     async def ask(self, body: Body) -> Answer | Failure:
         """Ask the CLI for something and wait for the answer."""
@@ -122,32 +122,32 @@ class Talk:
         return answer
 
     async def initialize(self, **fields: Any) -> Any:
-        """Set up, and give what the CLI has to offer."""
+        """Send `initialize`, and return its answer."""
         answer = await self.ask(Initialize(**fields))
         assert isinstance(answer, Answer), answer
         return answer.body
 
     async def turn(self, text: str, **fields: Any) -> list[Any]:
-        """Say something to the agent; give all that came up to the end of the turn."""
+        """Send a prompt; return all events up to the end of the turn."""
         since = len(self.heard)
         await self.say(UserMessage.of(text, **fields))
         return await self.until_result(since)
 
     async def request(self, kind: type[E], since: int | None = None) -> tuple[str, E]:
-        """Wait for a request that nobody serves; give its id and its body."""
+        """Wait for a request without a handler; return its id and its body."""
         events = await self.until(
             lambda it: isinstance(it, Request) and isinstance(it.body, kind), since
         )
         return events[-1].id, events[-1].body
 
     async def end(self) -> int | None:
-        """End the input, hear the rest, and give the exit status."""
+        """End the input, receive the rest, and return the exit status."""
         with anyio.fail_after(self.patience):
             await self.cli.send_eof()
         return await self.rest()
 
     async def rest(self) -> int | None:
-        """Hear what there still is, and give the exit status."""
+        """Receive the rest, and return the exit status."""
         await self.until(lambda it: isinstance(it, EndOfStream))
         with anyio.fail_after(self.patience):
             return await self.cli.wait()
@@ -161,7 +161,7 @@ class Talk:
         return text.decode()
 
 
-# --- what to serve --------------------------------------------------------------------------------
+# --- handlers ------------------------------------------------------------------------------------
 
 
 def allow(body: CanUseTool) -> PermissionResultAllow:
@@ -193,7 +193,7 @@ def calculator(body: McpMessage) -> McpResponse:
     return McpResponse({"jsonrpc": "2.0", "id": message.get("id", 0), "result": result})
 
 
-# --- what was heard -------------------------------------------------------------------------------
+# --- events --------------------------------------------------------------------------------------
 
 
 def only(events: Sequence[Any], kind: type[E]) -> list[E]:
@@ -206,12 +206,12 @@ def bodies(events: Sequence[Any], kind: type[E]) -> list[E]:
 
 
 def hook_inputs(events: Sequence[Any]) -> list[Any]:
-    """What hooks were told."""
+    """Return the inputs of hooks."""
     return [it.input for it in bodies(events, HookCallback)]
 
 
 def said(events: Sequence[Any]) -> list[str]:
-    """What the agent has said."""
+    """Return the texts of the agent."""
     return [it.text for it in only(events, AssistantMessage) if it.text]
 
 
@@ -221,7 +221,7 @@ def tool_results(events: Sequence[Any]) -> list[ToolResultBlock]:
 
 
 def told(events: Sequence[Any]) -> list[str]:
-    """What the model was told by its tools, as text."""
+    """Return the results of tools as text."""
     return [text_of(block.content or "") for block in tool_results(events)]
 
 

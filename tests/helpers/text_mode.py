@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from claudewire.simulator import Fault, Scenario, Simulation
-from claudewire.simulator.actions import Append, Exit, Run, Write, WriteError
+from claudewire.simulator import Scenario, Simulation
+from claudewire.simulator.actions import Exit, Write, WriteError
+from claudewire.simulator.faults import Fault
 from claudewire.simulator.flags import EarlyExit
-from claudewire.simulator.stored import append_entries
 
 
 class Outcome(NamedTuple):
@@ -43,6 +44,8 @@ def run_text(
     engine = simulation.engine(argv, cwd=os.fspath(cwd), env=env or {}, clock=lambda: now)
     if isinstance(engine, EarlyExit):
         return Outcome(engine.status, engine.stdout, engine.stderr)
+    ended = threading.Semaphore(0)
+    engine.thread_waker = lambda: ended.release
     engine.start()
     if stdin is not None:
         for data in filter(None, (stdin[:3], stdin[3:])):
@@ -51,16 +54,12 @@ def run_text(
     written, warned = b"", b""
     while True:
         taken = engine.take()
-        assert taken or engine.due_in is not None, "It waits for something that never comes"
         for action in taken:
             if isinstance(action, Exit):
                 return Outcome(action.status, written.decode(), warned.decode())
-            if isinstance(action, Append):
-                append_entries(action.path, action.entries)
-            if isinstance(action, Run):
-                engine.finish(action.key, action())
             written += action.data if isinstance(action, Write) else b""
             warned += action.data if isinstance(action, WriteError) else b""
-        if engine.due_in is not None:
-            now += engine.due_in
-            engine.wake()
+        if engine.due_in is None and not taken:
+            assert ended.acquire(timeout=60), "It waits for something that never comes"
+        now += engine.due_in or 0
+        engine.wake()

@@ -1,4 +1,4 @@
-"""Whatever code of the application raises, and wherever: no turn and no session waits for ever.
+"""Exceptions of application code: no turn and no session waits without limit.
 
 `PLACES` has every place where a session calls code that is not its own. At each of them every kind
 of exception is raised, on asyncio, on trio and in a blocking session. Then the session goes on, or
@@ -11,7 +11,7 @@ import asyncio
 import dataclasses
 import logging
 import re
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -26,13 +26,12 @@ from tests.helpers.peer import SOON, Through
 from tests.helpers.sessions import QUICK
 
 from claudewire import Error, Hook, Inbox, Price, Session, Tool, sync
+from claudewire.approvals import PermissionRequest, PermissionResult
 from claudewire.errors import SessionFailed, TurnError
 from claudewire.options import Options, OptionsWithoutOutput
-from claudewire.people import Clock, PermissionRequest, PermissionResult
 from claudewire.policy import Decision
 from claudewire.sync.portal import portal
 from claudewire.testing import Chat, SimulatedCLI
-from claudewire.tools.server import SdkConnection
 from claudewire.transport import Transport
 from claudewire.wire import RequestUserDialog
 
@@ -55,8 +54,6 @@ async def take_part(chat: Chat) -> None:
             await chat.engine.ask(RequestUserDialog("trust", {}))
         case "tools":
             await chat.call("claudewire", "work", {"what": {"name": "x"}})
-        case "mcp_servers":
-            await chat.call("own", "work", {})
         case _:
             await chat.use("Bash", {"command": "make"})
     chat.output({"name": "x"})
@@ -120,7 +117,11 @@ class Case(NamedTuple):
 
 @dataclass(frozen=True)
 class Place:
-    """One place; `ends` says what fails there: nothing, the turn, the session, or its start."""
+    """A place where the application raises.
+
+    `ends` is what fails there: nothing, the turn, the session, its start, or the session `later`,
+    after the reply.
+    """
 
     name: str
     make: Callable[[Boom], Case]
@@ -140,8 +141,8 @@ def handlers() -> Iterator[Place]:
     for name in ("permission", "question", "plan", "elicitation", "dialog"):
         yield option(f"on_{name}", lambda boom: boom.later, form="async")
         yield option(f"on_{name}", lambda boom: lambda request: boom(), form="plain")
-    yield option("person", lambda boom: boom.later, form="async")
-    yield option("person", lambda boom: lambda request: _Awaitable(boom), form="awaitable")
+    yield option("approver", lambda boom: boom.later, form="async")
+    yield option("approver", lambda boom: lambda request: _Awaitable(boom), form="awaitable")
 
 
 class _Awaitable:
@@ -193,12 +194,8 @@ def made(boom: Boom) -> type:
 
 
 def checked(boom: Boom) -> type:
-    @dataclass
-    class Checked:
-        name: str
-
-    Checked.__annotations__["name"] = Annotated[str, annotated_types.Predicate(boom)]
-    return Checked
+    kind = Annotated[str, annotated_types.Predicate(boom)]
+    return dataclasses.make_dataclass("Checked", [("name", kind)])
 
 
 Make = Callable[[Boom], Callable[..., Any]]
@@ -247,58 +244,12 @@ def returning_tool(boom: Boom) -> Callable[..., Any]:
 
 TOOLS = (
     tool(plain_tool, "plain"),
-    tool(plain_tool, "inline", inline=True),
     tool(async_tool, "async"),
     tool(async_tool, "with a timeout", timeout=SOON),
     tool(converting_tool, "arguments"),
     tool(checking_tool, "checks"),
     tool(returning_tool, "result"),
 )
-
-
-class OwnServer:
-    """An MCP server of the application, of which one method raises."""
-
-    name = "own"
-
-    def __init__(self, boom: Boom, method: str) -> None:
-        self._boom = boom
-        self._method = method
-
-    def attach(self, send: object = None, session: object = None) -> SdkConnection:
-        if self._method == "attach":
-            self._boom()
-        return OwnConnection(self._boom, self._method)
-
-
-class OwnConnection:
-    def __init__(self, boom: Boom, method: str) -> None:
-        self._boom = boom
-        self._method = method
-
-    async def handle(self, message: Mapping[str, Any]) -> dict[str, Any] | None:
-        if self._method == "handle":
-            await self._boom.later()
-        return {"jsonrpc": "2.0", "id": message.get("id"), "result": {}}
-
-    async def run(self) -> None:
-        if self._method == "run":
-            await self._boom.later()
-
-    async def aclose(self) -> None:
-        if self._method == "aclose":
-            await self._boom.later()
-
-
-def servers() -> Iterator[Place]:
-    ends = {"attach": "start", "run": "session"}
-    for method in ("attach", "handle", "run"):
-        make = partial(own_server, method)
-        yield option("mcp_servers", make, ends.get(method, "nothing"), method)
-
-
-def own_server(method: str, boom: Boom) -> dict[str, Any]:
-    return {"own": OwnServer(boom, method)}
 
 
 def watched(boom: Boom) -> Inbox:
@@ -315,12 +266,6 @@ def inboxes() -> Iterator[Place]:
         return Case({"inbox": watched(boom), "on_permission": deny})
 
     yield Place("inbox, on_change", make)
-    for name in (it.name for it in dataclasses.fields(Clock)):
-        yield option("inbox", partial(timed, name), form=name)
-
-
-def timed(name: str, boom: Boom) -> Inbox:
-    return Inbox(clock=Clock(**{name: boom}))
 
 
 class Judge:
@@ -381,37 +326,32 @@ PLACES: tuple[Place, ...] = (
     *handlers(),
     *hooks(),
     *TOOLS,
-    *servers(),
     *inboxes(),
     *OUTPUTS,
     *transports(),
     option("policy", Judge),
     option("audit", lambda boom: boom),
     option("on_stderr", lambda boom: boom),
-    option("prices", dear, "session"),
+    option("prices", dear, "later"),
 )
 
 
 # --- the table is complete ------------------------------------------------------------------------
 
 
-APPLICATION = re.compile("Callable|Handler|Person|Policy|Hooks|Inbox|Price|McpServers")
+APPLICATION = re.compile("Approver|Callable|Handler|Policy|Hooks|Inbox|Price")
 """What the type of an option says if the option brings code of the application with it."""
 
 
-def test_every_option_that_brings_code_with_it_is_in_the_table() -> None:
+def test_table_has_every_option_with_application_code() -> None:
     types = OptionsWithoutOutput.__annotations__.items()
     names = {name for name, kind in types if APPLICATION.search(str(kind))} | {"output"}
     assert names == {place.option for place in PLACES} - {"transport"}
 
 
-@pytest.mark.parametrize(
-    ("protocol", "name"), [(Transport, "transport"), (SdkConnection, "mcp_servers")]
-)
-def test_every_method_of_a_protocol_is_in_the_table(protocol: type, name: str) -> None:
+def test_table_has_every_method_of_a_transport() -> None:
     named = {place.name for place in PLACES}
-    called_by_hand = {"aclose"} if protocol is SdkConnection else set()
-    assert {f"{name}, {it}" for it in methods(protocol) if it not in called_by_hand} <= named
+    assert {f"transport, {it}" for it in methods(Transport)} <= named
 
 
 # --- the session goes on, or fails ----------------------------------------------------------------
@@ -431,7 +371,7 @@ class Play(NamedTuple):
     def session(self) -> tuple[Options, Transport]:
         self.boom.kind = self.kinds[0]
         case = self.place.make(self.boom)
-        allowed = "--allowedTools=mcp__claudewire__work,mcp__own__work"
+        allowed = "--allowedTools=mcp__claudewire__work"
         cli = case.wrap(SimulatedCLI(take_part, argv=[allowed]))
         return Options(timeouts=QUICK, accept_shadowed=True, **case.options), cli
 
@@ -454,7 +394,8 @@ async def play(it: Play) -> Seen:
             for prompt in it.prompts():
                 seen.append(await error_of(session.ask(prompt)))
         await session.close()
-    assert session.state == ("failed" if it.place.ends in ("start", "session") else "closed")
+    failed = it.place.ends in ("start", "session", "later")
+    assert session.state == ("failed" if failed else "closed")
     return seen
 
 
@@ -490,18 +431,18 @@ def run(backend: str, it: Play) -> Seen:
     return play_blocking(it) if backend == "sync" else anyio.run(play, it, backend=backend)
 
 
-TOLD_TO_THE_MODEL = ("tools, arguments", "tools, checks", "mcp_servers, handle")
+TOLD_TO_THE_MODEL = ("tools, arguments", "tools, checks", "tools, result")
 """Where an exception is the answer to a call of the model, and need not be in the log."""
 
 
 @pytest.mark.parametrize("backend", ["asyncio", "trio", "sync"])
 @pytest.mark.parametrize("place", PLACES, ids=lambda place: place.name)
-def test_nothing_waits_for_ever_whatever_is_raised(
+def test_exception_of_the_application_blocks_nothing(
     place: Place, backend: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    goes_on = place.ends == "nothing"
+    goes_on = place.ends in ("nothing", "later")
     # A server that has failed is not called again.
-    is_called_in_turns = goes_on and place.option not in ("transport", "mcp_servers")
+    is_called_in_turns = place.ends == "nothing" and place.option != "transport"
     for kinds in [KINDS] if is_called_in_turns else [(kind,) for kind in KINDS]:
         boom = Boom()
         seen = run(backend, Play(place, boom, kinds))
@@ -535,7 +476,7 @@ class NeverClosed(Through):
 
 
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
-def test_a_transport_that_never_closes_does_not_keep_its_session_open(
+def test_transport_that_never_closes_is_abandoned(
     backend: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def main() -> None:
@@ -549,37 +490,13 @@ def test_a_transport_that_never_closes_does_not_keep_its_session_open(
     assert "The transport did not close within 0.08 s" in caplog.text
 
 
-class NonsenseConnection(OwnConnection):
-    async def handle(self, message: Mapping[str, Any]) -> Any:
-        return ["no", "message"]
-
-
-class NonsenseServer(OwnServer):
-    def attach(self, send: object = None, session: object = None) -> SdkConnection:
-        return NonsenseConnection(self._boom, self._method)
-
-
-@pytest.mark.parametrize("backend", ["asyncio", "trio"])
-def test_a_server_that_returns_no_message_leaves_no_call_waiting(backend: str) -> None:
-    cli = SimulatedCLI(take_part, argv=["--allowedTools=mcp__own__work"])
-    servers = {"own": NonsenseServer(Boom(), "")}
-
-    async def main() -> None:
-        with anyio.fail_after(SOON):
-            session = Session(Options(timeouts=QUICK, mcp_servers=servers), transport=cli)
-            async with session:
-                assert (await session.ask("mcp_servers")).ok
-
-    anyio.run(main, backend=backend)
-
-
 class BrokenLog(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         raise ValueError("no space is left")
 
 
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
-def test_a_logging_handler_that_raises_ends_no_other_session(backend: str) -> None:
+def test_raising_log_handler_ends_no_other_session(backend: str) -> None:
     def fail(request: PermissionRequest) -> PermissionResult:
         raise ValueError
 

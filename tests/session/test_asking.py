@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, assert_type
 
 import anyio
 import pytest
 from tests.helpers.peer import SOON
-from tests.helpers.sessions import SOME_CLI, options, simulated
+from tests.helpers.sessions import options
 
 import claudewire
 from claudewire import sync
-from claudewire.errors import CLIError, CLINotFoundError, OptionsError, OutputError
-from claudewire.launch.connect import launch_of
+from claudewire.errors import CLINotFoundError, OutputError
 from claudewire.session import Reply, Session, Turn
 from claudewire.testing import Chat, SimulatedCLI
 
@@ -44,13 +41,13 @@ def asking(scenario: Wavering, repairs: int = 0) -> Session:
     return Session(options(output=Sum, repairs=repairs), transport=SimulatedCLI(scenario))
 
 
-async def test_the_reply_has_the_output() -> None:
+async def test_reply_has_the_typed_output() -> None:
     with anyio.fail_after(SOON):
         async with asking(Wavering(1)) as session:
             assert (await session.ask("1 + 2")).output == Sum(3)
 
 
-async def test_the_type_of_the_output_is_known_to_type_checkers() -> None:
+async def test_type_checkers_know_the_type_of_the_output() -> None:
     cli = SimulatedCLI(Wavering(1))
     with anyio.fail_after(SOON):
         async with claudewire.open(output=Sum, transport=cli) as session:
@@ -62,7 +59,7 @@ async def test_the_type_of_the_output_is_known_to_type_checkers() -> None:
             assert_type(await session.ask("1 + 2"), Reply[Sum])
 
 
-def test_without_async_too() -> None:
+def test_blocking_session_is_generic_too() -> None:
     with sync.open(output=Sum, transport=SimulatedCLI(Wavering(1))) as session:
         assert_type(session, sync.Session[Sum])
         turn = session.send("1 + 2")
@@ -71,7 +68,7 @@ def test_without_async_too() -> None:
         assert_type(session.ask("1 + 2"), Reply[Sum])
 
 
-def test_without_brackets_a_session_is_one_with_any_output() -> None:
+def test_session_without_brackets_has_any_output() -> None:
     def of_any(session: Session, blocking: sync.Session) -> None:
         assert_type(session, Session[Any])
         assert_type(blocking, sync.Session[Any])
@@ -82,7 +79,7 @@ def test_without_brackets_a_session_is_one_with_any_output() -> None:
     assert_type(claudewire.open(json_schema={"type": "object"}), Session[Any])
 
 
-async def test_output_that_does_not_fit_is_asked_for_again() -> None:
+async def test_unfitting_output_is_asked_for_again() -> None:
     scenario = Wavering(3)
     with anyio.fail_after(SOON):
         async with asking(scenario, repairs=2) as session:
@@ -92,7 +89,7 @@ async def test_output_that_does_not_fit_is_asked_for_again() -> None:
 
 
 @pytest.mark.parametrize(("repairs", "given", "times"), [(0, None, 1), (1, None, 2), (5, 0, 1)])
-async def test_but_not_for_ever(repairs: int, given: int | None, times: int) -> None:
+async def test_repairs_are_limited(repairs: int, given: int | None, times: int) -> None:
     scenario = Wavering(99)
     with anyio.fail_after(SOON):
         async with asking(scenario, repairs) as session:
@@ -102,32 +99,9 @@ async def test_but_not_for_ever(repairs: int, given: int | None, times: int) -> 
     assert len(scenario.prompts) == times
 
 
-async def test_what_fills_the_context_is_noted() -> None:
-    with anyio.fail_after(SOON):
-        async with simulated() as session:
-            usage = await session.get_context_usage()
-            assert session.ledger.context is not None
-            assert session.ledger.context.tokens == usage.total_tokens
-
-
 # --- how it would be started ----------------------------------------------------------------------
 
 
-@pytest.mark.unmeasured
-def test_what_cannot_be_started_leaves_no_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    launch = launch_of(options(cli=SOME_CLI, settings={"a": "b"}))
-    assert list(tmp_path.iterdir())
-    for delete in launch.cleanup:
-        delete()
-    assert not list(tmp_path.iterdir())
-    with pytest.raises((CLIError, OptionsError)):
-        launch_of(options(cli=SOME_CLI, settings={"a": "b"}, allowed_tools=["x" * 3_000_000]))
-    assert not list(tmp_path.iterdir())
-
-
-async def test_a_cli_that_is_not_there_is_an_error() -> None:
+async def test_missing_cli_is_an_error() -> None:
     with anyio.fail_after(SOON), pytest.raises(CLINotFoundError):
         await Session(options(cli=["there-is-no-such-program"])).start()

@@ -1,10 +1,9 @@
-"""A session that has limits of our own keeps to them: what is too much is stopped, or only said."""
+"""Budgets of one session and of several: warnings, stopped turns, refused prompts."""
 
 from __future__ import annotations
 
 import gc
 import weakref
-from datetime import datetime, timedelta, tzinfo
 from typing import Any, Literal
 
 import anyio
@@ -13,15 +12,14 @@ import pytest
 from tests.helpers import messages as saying
 from tests.helpers.clock import simulated_time
 from tests.helpers.peer import SOON, Peer
-from tests.helpers.sessions import SOME_CLI, opened, options
+from tests.helpers.sessions import opened, options
 
 import claudewire
-from claudewire import Budget, BudgetExceeded, Pool, Session, SharedBudget, TurnState, sync
-from claudewire.errors import CLIError, LocalProtocolError
+from claudewire import Budget, BudgetExceeded, Session, SharedBudget, TurnState, sync
+from claudewire.errors import CLIError
 from claudewire.session import BudgetAlert
 from claudewire.simulator.faults import KilledBy
 from claudewire.testing import Chat, Scenario, SimulatedCLI
-from claudewire.transport import Launch, Transport
 from claudewire.wire import Interrupt
 
 pytestmark = pytest.mark.anyio
@@ -41,7 +39,7 @@ def limited(*budgets: Budget, scenario: Scenario = talk) -> Session:
     return Session(options(budgets=budgets), transport=cli)
 
 
-async def test_a_session_that_may_use_no_more_sends_no_more() -> None:
+async def test_used_up_budget_refuses_further_prompts() -> None:
     with anyio.fail_after(SOON):
         async with limited(Budget(turns=2)) as claude:
             await claude.send("one")
@@ -52,7 +50,7 @@ async def test_a_session_that_may_use_no_more_sends_no_more() -> None:
             assert claude.ledger.session.calls == 2
 
 
-async def test_what_waits_when_the_limit_is_reached_is_never_sent() -> None:
+async def test_used_up_budget_fails_held_turns() -> None:
     with anyio.fail_after(SOON):
         async with limited(Budget(turns=1)) as claude:
             first, second, third = (claude.send(text) for text in ("one", "two", "three"))
@@ -64,7 +62,7 @@ async def test_what_waits_when_the_limit_is_reached_is_never_sent() -> None:
             assert claude.ledger.session.calls == 1
 
 
-async def test_a_turn_that_uses_too_much_is_stopped_and_the_next_one_is_not() -> None:
+async def test_turn_over_its_budget_is_stopped_alone() -> None:
     with anyio.fail_after(SOON):
         async with limited(Budget(calls=3, per="turn"), scenario=work_on) as claude:
             for _ in range(2):
@@ -74,7 +72,7 @@ async def test_a_turn_that_uses_too_much_is_stopped_and_the_next_one_is_not() ->
                 assert turn.state is TurnState.FAILED
 
 
-async def test_a_limit_that_is_reached_with_the_end_of_a_turn_does_not_stop_the_next_one() -> None:
+async def test_limit_reached_with_a_result_stops_no_turn() -> None:
     async def talk_once(chat: Chat) -> None:
         if chat.text == "one":
             await chat.say("Hello.")  # what this has cost is told with the result
@@ -88,19 +86,9 @@ async def test_a_limit_that_is_reached_with_the_end_of_a_turn_does_not_stop_the_
     assert said == [turns[0].key]
 
 
-async def test_a_soft_limit_is_said_and_nothing_else() -> None:
-    with anyio.fail_after(SOON):
-        async with limited(Budget(turns=2, hard=False, warn_at=(0.5,))) as claude:
-            with claude.events() as events:
-                for _ in range(3):
-                    assert (await claude.send("hi")).ok
-                said = [it.alert.level for it in events.take() if isinstance(it, BudgetAlert)]
-    assert said == ["warning", "soft"]
-
-
 @simulated_time
 @pytest.mark.parametrize("per", ["turn", "session"])
-async def test_a_cli_that_does_not_stop_when_the_budget_is_used_up_is_ended(per: Any) -> None:
+async def test_cli_that_ignores_a_used_up_budget_is_ended(per: Any) -> None:
     peer = Peer()
     session = await opened(peer, budgets=[Budget(calls=2, per=per)])
     with anyio.fail_after(10 * SOON):
@@ -114,27 +102,10 @@ async def test_a_cli_that_does_not_stop_when_the_budget_is_used_up_is_ended(per:
         await session.close()
 
 
-@simulated_time
-async def test_a_cli_that_stops_when_the_budget_of_a_turn_is_used_up_goes_on() -> None:
-    peer = Peer()
-    session = await opened(peer, budgets=[Budget(calls=2, per="turn")])
-    with anyio.fail_after(10 * SOON):
-        turn = session.send("hello")
-        await peer.say(saying.text(), saying.text())
-        await peer.acknowledge()
-        await peer.say(saying.result())
-        with pytest.raises(BudgetExceeded, match="2 of 2 model calls"):
-            await turn
-        after = session.send("again")
-        await peer.say(saying.text(), saying.result("I am here."))
-        assert (await after).text == "I am here."
-        await session.close()
-
-
 # --- shared budgets -------------------------------------------------------------------------------
 
 
-async def test_sessions_that_share_a_budget_use_it_together() -> None:
+async def test_shared_budget_limits_the_sum_of_sessions() -> None:
     total = SharedBudget(turns=2)
     with anyio.fail_after(SOON):
         for _ in range(2):
@@ -148,40 +119,7 @@ async def test_sessions_that_share_a_budget_use_it_together() -> None:
     assert total.is_used_up
 
 
-class Nowhere(tzinfo):
-    """A time zone that is out of order."""
-
-    def utcoffset(self, when: datetime | None) -> timedelta:
-        raise KeyError("nowhere")
-
-    dst = utcoffset
-
-    def tzname(self, when: datetime | None) -> str:
-        return "nowhere"
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        (object(), "This message cannot be written as JSON: Encoding objects of type object is"),
-        (datetime(2026, 1, 1, tzinfo=Nowhere()), "The prompt cannot be sent: KeyError: 'nowhere'"),
-    ],
-)
-async def test_a_prompt_that_cannot_be_sent_takes_nothing_of_a_budget(
-    given: object, message: str
-) -> None:
-    total = SharedBudget(turns=1)
-    with anyio.fail_after(SOON):
-        async with limited(total) as claude:
-            with pytest.raises(LocalProtocolError) as caught:
-                await claude.send("hi", tool_use_result=given)
-            assert caught.value.message.startswith(message)
-            assert caught.value.__cause__ is not None
-            assert (await claude.send("hi")).ok
-    assert total.used.turns == 1
-
-
-async def test_a_budget_keeps_no_session_that_has_ended() -> None:
+async def test_shared_budget_keeps_no_ended_session_alive() -> None:
     total = SharedBudget(turns=2)
     with anyio.fail_after(SOON):
         async with limited(total) as claude:
@@ -193,7 +131,7 @@ async def test_a_budget_keeps_no_session_that_has_ended() -> None:
     assert core() is None
 
 
-async def test_sessions_at_once_begin_no_more_turns_than_they_may() -> None:
+async def test_parallel_sessions_begin_no_turn_too_many() -> None:
     total = SharedBudget(turns=2)
     outcomes: list[bool] = []
 
@@ -212,7 +150,7 @@ async def test_sessions_at_once_begin_no_more_turns_than_they_may() -> None:
     assert total.used.turns == 2
 
 
-async def test_a_turn_without_a_result_does_not_count_as_a_turn() -> None:
+async def test_turn_without_a_result_does_not_count() -> None:
     total = SharedBudget(turns=1)
     dying = SimulatedCLI(talk, faults=[KilledBy(9, at=4)])
     with anyio.fail_after(SOON):
@@ -225,7 +163,7 @@ async def test_a_turn_without_a_result_does_not_count_as_a_turn() -> None:
             assert (await waiting).ok
 
 
-async def test_when_one_session_uses_it_up_the_turns_of_the_others_are_stopped() -> None:
+async def test_used_up_shared_budget_stops_other_sessions() -> None:
     async def wait(chat: Chat) -> None:
         await chat.say("I wait.")
         await chat.sleep(3600)
@@ -245,33 +183,7 @@ async def test_when_one_session_uses_it_up_the_turns_of_the_others_are_stopped()
             assert other.state == "ready"
 
 
-async def test_a_session_that_has_not_used_any_of_it_is_refused_too() -> None:
-    total = SharedBudget(turns=1)
-    with anyio.fail_after(SOON):
-        async with limited(total) as idle:
-            async with limited(total) as claude:
-                await claude.send("hi")
-            with pytest.raises(BudgetExceeded):
-                idle.send("hi")
-
-
-async def test_the_sessions_of_a_pool_share_a_budget() -> None:
-    total = SharedBudget(turns=2)
-
-    async def connect(launch: Launch) -> Transport:
-        return SimulatedCLI(talk)
-
-    with anyio.fail_after(SOON):
-        async with Pool(options(cli=SOME_CLI, budgets=[total]), size=1, transport=connect) as pool:
-            for _ in range(2):
-                async with pool.open() as claude:
-                    assert (await claude.send("hi")).ok
-            with pytest.raises(BudgetExceeded):
-                async with pool.open() as claude:
-                    claude.send("hi")
-
-
-async def test_blocking_sessions_share_a_budget_with_the_others() -> None:
+async def test_blocking_sessions_share_a_budget_with_others() -> None:
     total = SharedBudget(turns=2)
 
     def ask_blocking() -> bool:
@@ -286,7 +198,7 @@ async def test_blocking_sessions_share_a_budget_with_the_others() -> None:
                 await anyio.to_thread.run_sync(ask_blocking)
 
 
-async def test_a_warning_is_given_once_for_all_sessions() -> None:
+async def test_warning_of_a_shared_budget_is_given_once() -> None:
     total = SharedBudget(turns=4, warn_at=(0.5,))
     said: list[str] = []
     with anyio.fail_after(SOON):
@@ -299,7 +211,7 @@ async def test_a_warning_is_given_once_for_all_sessions() -> None:
 
 
 @pytest.mark.parametrize("per", ["turn", "session"])
-async def test_a_limit_that_is_reached_just_before_the_result_fails_this_turn_and_no_other(
+async def test_limit_just_before_a_result_fails_that_turn_alone(
     per: Literal["turn", "session"],
 ) -> None:
     peer = Peer()

@@ -1,29 +1,30 @@
-"""Requests to the CLI: every type reaches the wire and is answered; the usual ones are methods."""
+"""Requests to the CLI: all types, their timeouts, and the methods for the common ones."""
 
 from __future__ import annotations
 
 import inspect
-from typing import Any, get_args
+from typing import Any
 
 import anyio
 import pytest
 from tests.helpers.clock import simulated_time
 from tests.helpers.peer import SOON, Peer
-from tests.helpers.sessions import echo, opened, options, simulated
+from tests.helpers.sessions import opened, simulated
 
 from claudewire import wire
 from claudewire.errors import RequestTimeout, UnsupportedRequest
 from claudewire.session import DEFAULT, Session, Timeout
-from claudewire.simulator import PERSONAS, SimulatedCLI
-from claudewire.wire import RequestBody, parse_version
-from claudewire.wire.types.requests import answer_type
+from claudewire.wire import RequestBody
+from claudewire.wire.types.control import answer_type
 
 pytestmark = pytest.mark.anyio
 
 
 # --- every request --------------------------------------------------------------------------------
 
-REQUEST_TYPES = [kind.__name__ for kind in get_args(wire.HostRequest)]
+REQUEST_TYPES = [
+    kind.__name__ for kind in wire.REQUESTS.values() if not issubclass(kind, wire.CLIRequest)
+]
 
 REQUESTS: list[RequestBody[Any]] = [
     wire.Interrupt(),
@@ -92,16 +93,10 @@ async def test_every_request_reaches_the_cli_and_returns_its_typed_answer() -> N
 
 def test_every_request_type_is_tried_and_exported() -> None:
     assert {type(body).__name__ for body in REQUESTS} == {*REQUEST_TYPES} - {"Initialize"}
-    assert {*wire.__all__} >= {*REQUEST_TYPES}
+    assert {*vars(wire)} >= {*REQUEST_TYPES}
 
 
-@pytest.mark.parametrize("name", REQUEST_TYPES)
-def test_a_request_type_is_named_like_its_subtype(name: str) -> None:
-    subtype = getattr(wire, name).__struct_config__.tag
-    assert name == subtype.title().replace("_", "")
-
-
-async def test_turns_pass_while_a_request_waits_for_its_answer() -> None:
+async def test_turn_goes_on_while_a_request_waits() -> None:
     peer = Peer()
     session = await opened(peer)
     done: list[str | None] = []
@@ -125,7 +120,7 @@ async def test_turns_pass_while_a_request_waits_for_its_answer() -> None:
 
 
 @simulated_time
-async def test_a_request_waits_no_longer_than_it_was_told() -> None:
+async def test_request_without_an_answer_times_out() -> None:
     peer = Peer()
     session = await opened(peer)
     with anyio.fail_after(SOON):
@@ -135,20 +130,19 @@ async def test_a_request_waits_no_longer_than_it_was_told() -> None:
         await session.close()
 
 
-async def test_what_an_old_cli_does_not_know_is_said_at_once() -> None:
+async def test_request_unknown_to_2_1_17_is_refused_at_once() -> None:
     with anyio.fail_after(SOON):
-        async with simulated(version="1.0.128") as session:
+        async with simulated(version="2.1.17") as session:
             with pytest.raises(UnsupportedRequest, match="get_settings") as caught:
                 await session.request(wire.GetSettings())
             assert caught.value.request == "get_settings"
-            with pytest.raises(UnsupportedRequest, match="rewind_files"):
-                await session.rewind_files("of a prompt")
-            assert session.waiting is not None
-            assert session.waiting.what == "nothing"  # also not for what was tried out
+            with pytest.raises(UnsupportedRequest, match=r"(?s)'auto'.*from 2\.1\.100 on"):
+                await session.set_permission_mode("auto")
+            await session.set_permission_mode("acceptEdits")
             await session.set_model("opus")
 
 
-# --- those that are methods -----------------------------------------------------------------------
+# --- methods -------------- -----------------------------------------------------------------------
 
 
 class Recorder(Session):
@@ -174,7 +168,7 @@ CALLS: list[tuple[str, tuple[Any, ...], dict[str, Any], Any]] = [
 
 
 @pytest.mark.parametrize(("name", "positional", "named", "body"), CALLS)
-async def test_a_method_asks_for_what_it_says(
+async def test_method_sends_its_request(
     name: str, positional: tuple[Any, ...], named: dict[str, Any], body: Any
 ) -> None:
     recorder = Recorder()
@@ -183,7 +177,7 @@ async def test_a_method_asks_for_what_it_says(
     assert recorder.asked == [(body, DEFAULT), (body, 1.5)]
 
 
-def test_each_method_is_tried() -> None:
+def test_every_method_with_a_timeout_is_tested() -> None:
     others = {"request", "interrupt", "wait_idle"}
     methods = {
         name
@@ -191,26 +185,3 @@ def test_each_method_is_tried() -> None:
         if inspect.iscoroutinefunction(method) and "timeout" in inspect.signature(method).parameters
     }
     assert methods - others == {name for name, *_ in CALLS}
-
-
-@pytest.mark.parametrize("version", PERSONAS)
-@pytest.mark.parametrize(("mode", "since"), [("dontAsk", "2.0.76"), ("auto", "2.1.100")])
-async def test_a_mode_that_a_cli_would_accept_without_effect_is_refused(
-    version: str, mode: str, since: str
-) -> None:
-    with anyio.fail_after(SOON):
-        async with simulated(echo, version=version) as session:
-            if parse_version(version) < parse_version(since):
-                with pytest.raises(UnsupportedRequest, match=rf"(?s){mode}.*from {since} on"):
-                    await session.set_permission_mode(mode)
-            else:
-                for _ in range(2):  # what was found out is known from then on
-                    await session.set_permission_mode(mode)
-            await session.set_permission_mode("acceptEdits")
-
-
-async def test_a_mode_is_left_to_a_cli_of_which_nothing_is_known() -> None:
-    session = Session(options(handshake=False), transport=SimulatedCLI(echo, version="2.0.14"))
-    with anyio.fail_after(SOON):
-        async with session:
-            await session.set_permission_mode("dontAsk")

@@ -1,4 +1,4 @@
-"""Whose message is it? Checked against CLIs that tell much, little or nothing about that."""
+"""The turn of each message, with CLIs that tell much, little or nothing about it."""
 
 from __future__ import annotations
 
@@ -13,28 +13,27 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 from tests.helpers import messages as saying
 from tests.helpers.examples import examples
+from tests.helpers.turns import TurnOwner
 
-from claudewire.errors import LocalProtocolError, SessionClosed, TurnCancelled, TurnError
-from claudewire.options import Unread
+from claudewire.errors import TurnCancelled, TurnError
 from claudewire.session import Turn, TurnState
 from claudewire.session.conversation import Conversation
-from claudewire.session.turn import UnreadCount
 from claudewire.wire import HumanOrigin, InitMessage, Message, ResultMessage, UserMessage
 
 AnyTurn = Turn[Any]
 
 
 class Books:
-    """A conversation, and all that it was given and gave."""
+    """A conversation, with everything that it was given and gave."""
 
     def __init__(self) -> None:
-        self.unread = UnreadCount(Unread(), lambda count: None)
-        self.unsolicited: list[AnyTurn] = []
+        self.owner = TurnOwner()
+        self.unsolicited = self.owner.unsolicited
         self.notices: list[Message] = []
-        self.conversation = Conversation(self.unread, self.unsolicited.append)
+        self.conversation = Conversation(self.owner.core)
 
     def send(self, **fields: Any) -> AnyTurn:
-        turn: AnyTurn = Turn(saying.prompt(**fields), self.unread)
+        turn: AnyTurn = Turn(saying.prompt(**fields), self.owner.core)
         self.conversation.hold(turn)
         return turn
 
@@ -47,6 +46,7 @@ class Books:
     def say(self, *messages: Message) -> None:
         for message in messages:
             turn = self.conversation.route(message)
+            self.conversation.infer_end()
             if turn is None and not isinstance(message, ResultMessage):
                 self.notices.append(message)
 
@@ -62,7 +62,7 @@ def books() -> Books:
 class Manner(NamedTuple):
     """What a CLI tells about whose its messages are."""
 
-    narrates: bool = False
+    reports: bool = False
     """It tells when a prompt is queued, begun, over."""
     names: bool = False
     """Its output and its results name the prompts."""
@@ -73,9 +73,9 @@ class Manner(NamedTuple):
 
 
 MANNERS = [
-    Manner(narrates=True, names=True),
-    Manner(narrates=True, names=True, replays=True),
-    Manner(narrates=True),
+    Manner(reports=True, names=True),
+    Manner(reports=True, names=True, replays=True),
+    Manner(reports=True),
     Manner(names=True),
     Manner(names=True, replays=True),
     Manner(replays=True),
@@ -137,7 +137,7 @@ class AnyCLI(RuleBasedStateMachine):
             turn = candidates[index]
             self.queue = [it for it in self.queue if it.uuid != turn.uuid]
             self.cancelled.add(turn.uuid)
-            if turn.state == "sent" and self.manner.narrates:
+            if turn.state == "sent" and self.manner.reports:
                 self.say(saying.lifecycle(turn.uuid, "cancelled"), turn.uuid)
             self.books.conversation.drop(turn, TurnCancelled("Taken back"))
             self.settle()
@@ -147,7 +147,7 @@ class AnyCLI(RuleBasedStateMachine):
             assert turn.prompt is not None
             self.on_the_way.append(turn.prompt)
             if self.work is not None and self.work.by_itself and not self.work.has_spoken:
-                self.work.ambiguous |= not self.books.conversation.narrates
+                self.work.ambiguous |= not self.books.conversation.reports_progress
 
     # --- the CLI ---
 
@@ -161,7 +161,7 @@ class AnyCLI(RuleBasedStateMachine):
     def hear(self) -> None:
         heard = self.on_the_way.pop(0)
         self.queue.append(heard)
-        if self.manner.narrates:
+        if self.manner.reports:
             self.say(saying.lifecycle(heard.uuid, "queued"), heard.uuid)
 
     @rule(index=st.integers(0, 3))
@@ -177,7 +177,7 @@ class AnyCLI(RuleBasedStateMachine):
     @precondition(lambda self: self.work is None)
     def begin_by_itself(self) -> None:
         waits = bool(self.queue or self.on_the_way)
-        knows = self.books.conversation.narrates
+        knows = self.books.conversation.reports_progress
         if waits and not self.manner.tells_origin:
             return  # nothing on the wire would ever tell the two apart
         self.work = Work(by_itself=True, ambiguous=waits and not knows)
@@ -187,7 +187,7 @@ class AnyCLI(RuleBasedStateMachine):
             self.speak(saying.text)
 
     def tell_begun(self, taken: UserMessage) -> None:
-        if self.manner.narrates:
+        if self.manner.reports:
             self.say(saying.lifecycle(taken.uuid, "started"), taken.uuid)
         if self.manner.replays:
             # With nobody's output so far, its place cannot be told from its prompt's.
@@ -203,7 +203,7 @@ class AnyCLI(RuleBasedStateMachine):
         self.tell_begun(taken)
 
     @rule()
-    @precondition(lambda self: self.manner.narrates and self.queue)
+    @precondition(lambda self: self.manner.reports and self.queue)
     def discard(self) -> None:
         gone = self.queue.pop(0)
         self.cancelled.add(gone.uuid)
@@ -254,7 +254,7 @@ class AnyCLI(RuleBasedStateMachine):
             self.wake_ups.append(ended)
         self.books.say(ended)
         self.settle()
-        if self.manner.narrates:
+        if self.manner.reports:
             for it in work.prompts:
                 self.say(saying.lifecycle(it.uuid, "completed"), self.UNSURE)
 
@@ -335,42 +335,15 @@ TestAnyCLI.settings = settings(examples(6), stateful_step_count=40)
 # --- single cases, which say what the rules above mean --------------------------------------------
 
 
-def test_prompts_wait_until_the_one_before_them_is_over(books: Books) -> None:
-    first, second = books.send(), books.send()
-    assert books.conversation.take() is first
-    assert books.conversation.take() is None
-    assert (first.state, second.state) == (TurnState.SENT, TurnState.HELD)
-    books.say(saying.result())
-    assert books.conversation.take() is second
-
-
-def test_a_priority_is_for_a_cli_that_says_which_prompt_it_works_on(books: Books) -> None:
+def test_priority_needs_a_cli_that_reports_its_progress(books: Books) -> None:
     first, second = books.sent(), books.send(priority="now")
     assert books.conversation.take() is None
     books.say(saying.lifecycle(first.uuid, "queued"))
-    assert books.conversation.narrates
+    assert books.conversation.reports_progress
     assert books.conversation.take() is second
 
 
-def test_two_prompts_of_one_name_cannot_be_on_their_way(books: Books) -> None:
-    turn = books.sent(uuid="the same")
-    with pytest.raises(LocalProtocolError, match="the same"):
-        books.send(uuid="the same")
-    books.say(saying.result())
-    assert turn.is_over
-    assert books.send(uuid="the same").state == "held"
-
-
-def test_what_comes_before_the_first_output_belongs_to_the_prompt_that_is_on_its_way(
-    books: Books,
-) -> None:
-    turn, remark = books.sent(), saying.status()
-    books.say(remark)
-    assert turn.messages == (remark,)
-    assert turn.state == "sent"
-
-
-def test_between_turns_a_remark_is_a_notice(books: Books) -> None:
+def test_status_between_turns_is_a_notice(books: Books) -> None:
     remark = saying.status()
     books.say(remark)
     assert books.notices == [remark]
@@ -378,7 +351,7 @@ def test_between_turns_a_remark_is_a_notice(books: Books) -> None:
 
 
 @pytest.mark.parametrize("kind", [saying.text, saying.delta, saying.tool_result])
-def test_a_subagent_that_goes_on_between_turns_begins_none(
+def test_subagent_output_between_turns_begins_no_turn(
     books: Books, kind: Callable[..., Message]
 ) -> None:
     message = kind(parent_tool_use_id="toolu_0")
@@ -387,35 +360,13 @@ def test_a_subagent_that_goes_on_between_turns_begins_none(
     assert books.sent().state == "sent"
 
 
-def test_output_that_nobody_asked_for_is_a_turn_of_its_own(books: Books) -> None:
-    said, ended = saying.text(), saying.wake_up_result()
-    books.say(said, ended)
-    (turn,) = books.unsolicited
-    assert not turn.was_asked_for
-    assert turn.messages == (said, ended)
-    assert turn.state == "done"
-
-
-def test_a_result_out_of_nothing_is_a_turn_of_its_own(books: Books) -> None:
-    books.say(saying.result())
-    assert [turn.state for turn in books.unsolicited] == [TurnState.DONE]
-
-
-def test_a_result_of_somebody_elses_prompt_leaves_ours_alone(books: Books) -> None:
-    turn = books.sent()
-    books.say(saying.text(), saying.result(user_message_uuid="of another"))
-    assert not turn.is_over
-    (other,) = books.unsolicited
-    assert other.is_over
-
-
-def test_a_person_as_the_origin_is_us(books: Books) -> None:
+def test_result_with_human_origin_ends_the_prompt(books: Books) -> None:
     turn = books.sent()
     books.say(saying.result(origin=HumanOrigin()))
     assert turn.is_over
 
 
-def test_a_guess_is_taken_back_when_it_was_wrong(books: Books) -> None:
+def test_wrong_guess_is_taken_back(books: Books) -> None:
     """The CLI began by itself while our prompt was on its way, and says so only at the end."""
     turn = books.sent()
     books.say(saying.text())
@@ -427,23 +378,8 @@ def test_a_guess_is_taken_back_when_it_was_wrong(books: Books) -> None:
     assert turn.messages[-1] is own
 
 
-def test_turns_that_are_answered_together_have_the_same_result(books: Books) -> None:
-    first = books.sent()
-    books.say(saying.lifecycle(first.uuid, "started"))
-    second = books.send(priority="next")
-    assert books.conversation.take() is second
-    said = saying.text()
-    ended = saying.result(user_message_uuids=[first.uuid, second.uuid])
-    books.say(saying.lifecycle(second.uuid, "started"), said, ended)
-    assert (first.merged, second.merged) == (False, True)
-    assert first.messages[-2:] == (said, ended)
-    assert second.messages[-1] is ended
-
-
 @pytest.mark.parametrize("is_late", [False, True])
-def test_a_prompt_that_was_taken_into_a_turn_ends_with_it_though_the_result_names_one(
-    books: Books, is_late: bool
-) -> None:
+def test_merged_prompt_ends_with_a_result_that_names_one(books: Books, is_late: bool) -> None:
     first = books.sent()
     books.say(saying.lifecycle(first.uuid, "started"))
     second = books.send(priority="next")
@@ -456,28 +392,7 @@ def test_a_prompt_that_was_taken_into_a_turn_ends_with_it_though_the_result_name
     assert ended in second.messages
 
 
-@pytest.mark.parametrize("is_late", [True, False], ids=["late", "lost"])
-def test_a_result_that_lists_its_prompts_ends_no_other(books: Books, is_late: bool) -> None:
-    first = books.sent()
-    books.say(saying.lifecycle(first.uuid, "started"), saying.text())
-    second = books.send(priority="next")
-    assert books.conversation.take() is second
-    books.say(
-        saying.lifecycle(second.uuid, "started"), saying.result(user_message_uuids=[second.uuid])
-    )
-    assert (second.state, second.merged) == (TurnState.DONE, False)
-    assert not first.is_over
-    if is_late:
-        books.say(saying.result("late", user_message_uuids=[first.uuid]))
-        assert first.state is TurnState.DONE
-    else:
-        books.say(saying.lifecycle(first.uuid, "completed"), saying.state("idle"))
-        assert books.conversation.ending is not None
-        books.conversation.end(books.conversation.ending)
-        assert first.state is TurnState.FAILED
-
-
-def test_prompts_that_are_taken_up_together_end_together_though_the_result_names_the_last(
+def test_result_naming_the_last_prompt_ends_all_of_its_turn(
     books: Books,
 ) -> None:
     """As 2.1.250 does with prompts that wait in its queue."""
@@ -495,19 +410,7 @@ def test_prompts_that_are_taken_up_together_end_together_though_the_result_names
     assert not books.conversation.is_busy
 
 
-def test_the_result_of_what_was_told_begins_no_turn_though_more_was_told_meanwhile(
-    books: Books,
-) -> None:
-    """2.1.250 does not say what the empty result belongs to."""
-    first, second = "of the first", "of the second"
-    books.conversation.told |= {first, second}
-    books.say(saying.lifecycle(first, "started"), saying.lifecycle(second, "queued"))
-    books.say(saying.init(), saying.result(""), saying.lifecycle(first, "completed"))
-    assert not books.unsolicited
-    assert books.conversation.told == {second}
-
-
-def test_a_turn_that_nobody_asked_for_may_take_a_prompt_in(books: Books) -> None:
+def test_unsolicited_turn_may_take_a_prompt_in(books: Books) -> None:
     books.say(saying.lifecycle("of another", "queued"), saying.text())
     turn = books.send(priority="next")
     books.conversation.take()
@@ -517,32 +420,7 @@ def test_a_turn_that_nobody_asked_for_may_take_a_prompt_in(books: Books) -> None
     assert other.messages[-1] is turn.messages[-1]
 
 
-def test_a_turn_that_silently_ended_does_not_hang(books: Books) -> None:
-    books.say(saying.lifecycle("of another", "queued"), saying.text())
-    turn = books.send(priority="next")
-    books.conversation.take()
-    said, ended = saying.text(user_message_uuid=turn.uuid), saying.result()
-    is_bound = books.conversation.ending is not None  # a prompt does not wait for it for ever
-    assert is_bound
-    books.say(said)
-    assert books.conversation.current is turn
-    assert books.conversation.ending is None
-    books.say(ended)
-    assert turn.messages == (said, ended)
-    assert [it.is_over for it in books.unsolicited] == [True]
-
-
-def test_a_late_result_of_an_overtaken_turn_is_its_own(books: Books) -> None:
-    books.say(saying.lifecycle("of another", "queued"), saying.text())
-    turn = books.send(priority="next")
-    books.conversation.take()
-    ended = saying.wake_up_result()
-    books.say(saying.text(user_message_uuid=turn.uuid), ended)
-    assert not turn.is_over
-    assert [it.messages[-1] for it in books.unsolicited] == [ended]
-
-
-def test_an_idle_cli_has_no_turn_that_nobody_asked_for(books: Books) -> None:
+def test_idle_cli_ends_its_unsolicited_turn(books: Books) -> None:
     """Else a stray line would look like the beginning of one, and hold all prompts for ever."""
     books.say(saying.tool_result())
     turn, idle = books.send(), saying.state("idle")
@@ -554,23 +432,13 @@ def test_an_idle_cli_has_no_turn_that_nobody_asked_for(books: Books) -> None:
     assert other.messages[-1] is idle
 
 
-def test_an_idle_cli_is_still_to_hear_the_prompt_that_is_on_its_way(books: Books) -> None:
+def test_idle_cli_may_still_get_a_sent_prompt(books: Books) -> None:
     turn = books.sent()
     books.say(saying.state("idle"))
     assert turn.state == "sent"
 
 
-def test_a_cli_that_starts_a_prompt_after_it_was_idle_is_not_expected_to_leave_it_open(
-    books: Books,
-) -> None:
-    turn = books.sent()
-    books.say(saying.state("idle"))
-    assert books.conversation.ending is not None
-    books.say(saying.lifecycle(turn.uuid, "started"))
-    assert books.conversation.ending is None
-
-
-def test_an_init_that_names_its_prompt_begins_it(books: Books) -> None:
+def test_init_begins_the_prompt_it_names(books: Books) -> None:
     first = books.sent()
     books.say(saying.lifecycle(first.uuid, "queued"))
     second = books.send(priority="now")
@@ -579,7 +447,7 @@ def test_an_init_that_names_its_prompt_begins_it(books: Books) -> None:
     assert books.conversation.current is second
 
 
-def test_a_guess_is_taken_back_when_the_result_names_another_prompt(books: Books) -> None:
+def test_guess_is_taken_back_if_the_result_names_another(books: Books) -> None:
     books.conversation.names_prompts = True
     first = books.sent()
     books.say(saying.text("whose is it?"), saying.lifecycle("of another", "queued"))
@@ -596,20 +464,7 @@ def test_a_guess_is_taken_back_when_the_result_names_another_prompt(books: Books
     assert first.messages[-1] is ended
 
 
-def test_a_guess_that_is_confirmed_is_not_taken_back(books: Books) -> None:
-    """Also where output is sorted all at once."""
-    turn = books.sent()
-    books.say(saying.text())
-    named = [saying.delta(user_message_uuid=turn.uuid)]
-    assert books.conversation.add([saying.delta()]) == []
-    assert books.conversation.add(named) is None  # one after the other, then
-    books.say(*named)
-    assert books.conversation.add(named) == []
-    books.say(saying.wake_up_result())
-    assert turn.state == "running"
-
-
-def test_a_prompt_that_the_cli_has_left_may_be_over_before_there_is_any_result(
+def test_prompt_left_by_the_cli_ends_without_a_result(
     books: Books,
 ) -> None:
     first = books.sent()
@@ -624,7 +479,7 @@ def test_a_prompt_that_the_cli_has_left_may_be_over_before_there_is_any_result(
     assert books.conversation.ending.left_open == (first,)
 
 
-def test_output_that_names_the_running_prompt_is_its_own_again(books: Books) -> None:
+def test_named_output_returns_to_its_prompt(books: Books) -> None:
     """An `init` that named nothing may have begun another turn, and has not."""
     books.conversation.names_prompts = True
     turn = books.sent()
@@ -637,42 +492,3 @@ def test_output_that_names_the_running_prompt_is_its_own_again(books: Books) -> 
     ended = saying.result(user_message_uuids=[turn.uuid])
     books.say(ended)
     assert [*turn.messages] == [began, named, after, init, aside, ended]
-
-
-@pytest.mark.parametrize("how", ["cancelled", "discarded", "refused"])
-def test_a_prompt_that_the_cli_drops_ends_its_turn(books: Books, how: str) -> None:
-    turn, word = books.sent(), saying.lifecycle(None, how)
-    books.say(word)
-    assert not turn.is_over
-    word = saying.lifecycle(turn.uuid, how)
-    books.say(word)
-    assert turn.state == "cancelled"
-    assert turn.messages == (word,)
-
-
-def test_a_dropped_turn_makes_room_for_the_next(books: Books) -> None:
-    turn, after = books.sent(), books.send()
-    books.say(saying.text())
-    assert tuple(books.conversation) == (turn, after)
-    books.conversation.drop(turn, TurnCancelled("Given up"))
-    assert books.conversation.active is None
-    assert books.conversation.take() is after
-
-
-def test_all_that_the_cli_had_is_gone_with_it(books: Books) -> None:
-    books.say(saying.lifecycle("of another", "queued"), saying.text())
-    sent = books.send(priority="next")
-    books.conversation.take()
-    books.say(saying.text(user_message_uuid=sent.uuid))
-    held = books.send()
-    assert books.conversation.sent == (sent,)
-    books.conversation.drop_sent(SessionClosed("It is over"))
-    books.conversation.reset()
-    assert [it.state for it in (sent, *books.unsolicited, held)] == [
-        TurnState.FAILED,
-        TurnState.FAILED,
-        TurnState.HELD,
-    ]
-    assert not books.conversation.narrates
-    assert books.conversation.drop_held(SessionClosed("It is over")) == (held,)
-    assert not books.conversation.is_busy

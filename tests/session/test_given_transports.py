@@ -1,4 +1,4 @@
-"""Sessions over a transport that the application gives: what its CLI is started with."""
+"""Transports of the application: their options, their functions, and one session for each."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ import pytest
 
 import claudewire
 from claudewire import OptionsError, Transport
+from claudewire.recordings import Recording, ReplayTransport
 from claudewire.simulator.session import SimulatedSession
-from claudewire.testing import Chat, SimulatedCLI, SimulatedCLIFactory
-from claudewire.transport import Launch, Recording, RecordingTransport, ReplayTransport, memory_pair
+from claudewire.testing import Chat, SimulatedCLI
+from claudewire.transport import Launch, memory_pair
 
 pytestmark = pytest.mark.anyio
 
@@ -39,8 +40,8 @@ def inside(cli: SimulatedCLI) -> SimulatedSession:
 # --- options -------------------------------------------------------------------------------------
 
 
-async def test_a_simulated_cli_is_started_with_the_options_of_the_session(tmp_path: Path) -> None:
-    cli = SimulatedCLI(tidy_up, argv=["--betas=x"], env={"A": "1", "B": "2"})
+async def test_simulated_cli_gets_the_options_of_the_session(tmp_path: Path) -> None:
+    cli = SimulatedCLI(tidy_up, argv=["--effort=low"], env={"A": "1", "B": "2"})
     reply = await claudewire.run(
         "x",
         transport=cli,
@@ -58,10 +59,10 @@ async def test_a_simulated_cli_is_started_with_the_options_of_the_session(tmp_pa
     assert session.model.startswith("claude-haiku")
     assert (session.mode, session.cwd) == ("acceptEdits", str(tmp_path))
     assert dict(session.env) == {"A": "1", "B": "3"}
-    assert session.flags.betas == ("x",)
+    assert session.effort == "low"
 
 
-async def test_the_same_options_do_the_same_with_an_object_a_function_and_the_one_that_is_built_in(
+async def test_options_do_the_same_over_every_transport(
     tmp_path: Path,
 ) -> None:
     async def connect(launch: Launch) -> Transport:
@@ -79,18 +80,7 @@ async def test_the_same_options_do_the_same_with_an_object_a_function_and_the_on
     assert "notes.txt" in texts.pop()
 
 
-async def test_a_fixture_is_started_with_the_options_of_the_session(
-    simulated_cli: SimulatedCLIFactory, tmp_path: Path
-) -> None:
-    with (tmp_path / "it.jsonl").open("wb") as file:
-        cli = simulated_cli(tidy_up)
-        reply = await claudewire.run(
-            "x", transport=RecordingTransport(cli, file), disallowed_tools=["Bash"]
-        )
-    assert reply.text == "True False"
-
-
-async def test_an_option_that_the_cli_does_not_know_is_an_error_as_with_a_real_one() -> None:
+async def test_flag_unknown_to_the_cli_is_an_error() -> None:
     with pytest.raises(claudewire.CLIError, match="no-such-flag"):
         await claudewire.run("x", transport=SimulatedCLI(echo), extra_args={"no-such-flag": None})
 
@@ -109,7 +99,7 @@ async def test_options_that_do_not_reach_a_running_cli_are_named() -> None:
     assert warned[0].filename == __file__
 
 
-async def test_a_recording_was_made_with_options_of_its_own() -> None:
+async def test_replay_takes_any_options() -> None:
     recording = Recording()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -119,7 +109,7 @@ async def test_a_recording_was_made_with_options_of_its_own() -> None:
 # --- functions -----------------------------------------------------------------------------------
 
 
-async def test_a_function_need_not_be_async_and_needs_no_cli(
+async def test_transport_function_may_be_plain_and_needs_no_cli(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     for name in ("PATH", "HOME"):
@@ -143,58 +133,36 @@ async def test_a_function_need_not_be_async_and_needs_no_cli(
 
 
 @pytest.mark.parametrize("made", [None, 5, SimulatedCLI])
-async def test_a_function_that_makes_something_else_is_named(made: Any) -> None:
+async def test_transport_function_must_return_a_transport(made: Any) -> None:
     with pytest.raises(OptionsError, match=r"The function in transport returned .*, not a Tran"):
         await claudewire.run("hi", transport=lambda launch: made)
-
-
-async def test_a_function_that_raises_is_heard() -> None:
-    def connect(launch: Launch) -> Transport:
-        raise ConnectionError("no route to host")
-
-    with pytest.raises(ConnectionError, match="no route"):
-        await claudewire.run("hi", transport=connect)
 
 
 # --- once ----------------------------------------------------------------------------------------
 
 
-async def test_a_transport_serves_one_session() -> None:
+async def test_transport_serves_one_session() -> None:
     cli = SimulatedCLI(echo)
     assert (await claudewire.run("hi", transport=cli)).text == "hi"
-    with pytest.raises(OptionsError, match="was given to a session before"):
+    with pytest.raises(OptionsError, match="belongs to another session"):
         await claudewire.run("hi", transport=cli)
     with pytest.raises(OptionsError, match="each session needs a SimulatedCLI of its own"):
         await claudewire.run("hi", transport=lambda launch: cli)
 
 
-async def test_a_simulated_cli_that_was_started_by_hand_is_taken_as_it_is() -> None:
-    cli = SimulatedCLI(echo, argv=["--model=opus"])
-    assert inside(cli).model.startswith("claude-opus")
-    assert (await claudewire.run("hi", transport=cli, model="haiku")).text == "hi"
-    assert inside(cli).model.startswith("claude-opus")
-
-
-async def test_a_simulated_cli_that_was_used_by_hand_is_over() -> None:
-    cli = SimulatedCLI(echo)
-    await cli.aclose()
-    with pytest.raises(OptionsError, match="each session needs a SimulatedCLI of its own"):
-        await claudewire.run("hi", transport=cli)
-
-
-async def test_a_session_over_a_transport_cannot_be_restarted_and_goes_on() -> None:
+async def test_session_over_a_transport_cannot_be_restarted() -> None:
     with anyio.fail_after(SOON):
         async with claudewire.open(transport=SimulatedCLI(echo)) as claude:
-            with pytest.raises(OptionsError, match="was given a transport, which serves one CLI"):
+            with pytest.raises(OptionsError, match="its transport serves one CLI"):
                 await claude.restart()
             assert (await claude.ask("hi")).text == "hi"
 
 
-async def test_a_watchdog_that_cannot_restart_a_cli_ends_it() -> None:
+async def test_watchdog_that_cannot_restart_ends_the_session() -> None:
     async def stuck(chat: Chat) -> None:
         await chat.sleep(3600)
 
-    patience = claudewire.Patience(first_token=0.01, action="restart")
+    patience = claudewire.StallTimeouts(first_token=0.01, action="restart")
     with anyio.fail_after(SOON):
         async with claudewire.open(transport=SimulatedCLI(stuck), patience=patience) as claude:
             with pytest.raises(claudewire.TurnStalled):
@@ -202,12 +170,3 @@ async def test_a_watchdog_that_cannot_restart_a_cli_ends_it() -> None:
             await claude.close()
         with pytest.raises(OptionsError, match="cannot be restarted"):
             claude.send("hi")
-
-
-async def test_a_session_over_a_function_is_restarted_in_the_same_conversation() -> None:
-    with anyio.fail_after(SOON):
-        async with claudewire.open(transport=lambda launch: SimulatedCLI(echo)) as claude:
-            first = (await claude.ask("one")).result
-            await claude.restart()
-            second = (await claude.ask("two")).result
-            assert first.session_id == second.session_id

@@ -48,13 +48,13 @@ class Manner(NamedTuple):
     """How a CLI tells whose turn it is."""
 
     version: str
-    narrates: bool = False
+    reports: bool = False
     names: str = "none"
 
 
 MANNERS = [
-    Manner("2.1.325", narrates=True, names="all"),
-    Manner("2.1.250", narrates=True, names="last"),
+    Manner("2.1.325", reports=True, names="all"),
+    Manner("2.1.250", reports=True, names="last"),
     Manner("2.1.197"),
 ]
 
@@ -184,7 +184,7 @@ class CLI(Peer):
             await self.tell(uuid, "cancelled" if self.is_interrupted else "completed")
 
     async def tell(self, uuid: str | None, state: str) -> None:
-        if self.manner.narrates:
+        if self.manner.reports:
             await self.say(saying.lifecycle(uuid, state))
 
     async def say(self, *events: Any) -> None:
@@ -214,7 +214,7 @@ async def act(session: Session, script: Script) -> list[Turn]:
             if what == "interrupt":
                 tasks.start_soon(interrupt, session)
             elif what == "tell":
-                session.tell("It rains")
+                session.add_context("It rains")
             else:
                 priority: Any = None if what == "prompt" else what
                 turns.append(session.send(f"p{len(turns)}", priority=priority))
@@ -262,7 +262,7 @@ async def converse(manner: Manner, script: Script) -> None:
 @given(script=scripts)
 @example(LOST_RESULT)
 @example(LATE_RESULT)
-def test_no_turn_stays_open_and_none_has_the_reply_of_another(
+def test_no_turn_stays_open_or_gets_the_reply_of_another(
     backend: str, manner: Manner, script: Script
 ) -> None:
     anyio.run(converse, manner, script, backend=backend, backend_options=clock.options(backend))

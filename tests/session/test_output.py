@@ -1,167 +1,218 @@
-"""Output of a turn is handled all at once where that is safe, with the same outcome."""
+"""Structured output: its schema for the CLI, its value in the reply, and errors."""
 
 from __future__ import annotations
 
-from typing import Any
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import anyio
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from tests.helpers import messages as saying
-from tests.helpers.peer import SOON, Peer
-from tests.helpers.sessions import opened
-
-from claudewire.options import Unread
-from claudewire.session import Turn
-from claudewire.session.conversation import Conversation
-from claudewire.session.turn import PIECES, UnreadCount
-from claudewire.wire import (
-    APIMessage,
-    Connection,
-    InitMessage,
-    Message,
-    MessageStart,
-    MessageStop,
-    Role,
-    StreamEvent,
-    ToolProgressMessage,
+from jsonschema import (  # type: ignore[import-untyped]
+    Draft7Validator,
+    Draft202012Validator,
 )
+from tests.helpers.peer import SOON
+from tests.helpers.sessions import options
+from typing_extensions import TypedDict
 
-AGENTS = [None, None, "toolu_agent"]
-PROMPT = saying.prompt()
-OTHER = saying.prompt()
-FIRST = saying.text(user_message_uuid=PROMPT.uuid)
-
-
-def message_start(**fields: Any) -> StreamEvent:
-    message = APIMessage(id="msg", model="m", role="assistant", content=[], usage=None)
-    return StreamEvent(event=MessageStart(message), uuid=saying.unique(), **fields)
-
-
-def message_stop(**fields: Any) -> StreamEvent:
-    return StreamEvent(event=MessageStop(), uuid=saying.unique(), **fields)
+from claudewire.errors import OptionsError, OutputError, TurnError
+from claudewire.output import OutputSpec, portable
+from claudewire.session import Session
+from claudewire.testing import Chat, SimulatedCLI
+from claudewire.wire import ResultMessage
 
 
-def progress(**fields: Any) -> ToolProgressMessage:
-    return ToolProgressMessage(
-        tool_use_id="toolu_1", tool_name="Bash", elapsed_time_seconds=1, uuid=saying.unique()
-    )
+@dataclass
+class Line:
+    price: float
+    count: int = 1
 
 
-@st.composite
-def output(draw: st.DrawFn) -> Message:
-    """Anything that a CLI may say in a turn, most of it pieces of text."""
-    agent = draw(st.sampled_from(AGENTS))
-    name = draw(st.sampled_from([None, None, None, PROMPT.uuid, OTHER.uuid, "of no prompt"]))
-    said: dict[str, Any] = {"parent_tool_use_id": agent, "user_message_uuid": name}
-    kind = draw(st.integers(0, 11))
-    match kind:
-        case 0:
-            return message_start(**said)
-        case 1:
-            return message_stop(**said)
-        case 2:
-            return saying.block_start(**said)
-        case 3 | 4:
-            return saying.text(**said)
-        case 5:
-            replay = draw(st.sampled_from([None, None, True]))
-            return saying.tool_result(parent_tool_use_id=agent, is_replay=replay)
-        case 6:
-            return progress()
-        case 7:
-            return draw(st.sampled_from([saying.state("idle"), saying.state("running")]))
-        case 8:
-            return InitMessage(uuid=saying.unique())
-        case _:
-            return saying.delta(**said)
+@dataclass
+class Order:
+    """A purchase."""
+
+    items: list[Line]
 
 
-class Books:
-    """A conversation with two prompts, of which the CLI has begun with the first."""
-
-    def __init__(self, *, narrates: bool) -> None:
-        self.unread = UnreadCount(Unread(), lambda count: None)
-        self.unsolicited: list[Turn[Any]] = []
-        self.conversation = Conversation(self.unread, self.unsolicited.append)
-        self.conversation.narrates = narrates
-        self.turns: list[Turn[Any]] = [Turn(prompt, self.unread) for prompt in (PROMPT, OTHER)]
-        for turn in self.turns:
-            self.conversation.hold(turn)
-            self.conversation.take()
-        self.conversation.route(FIRST)
-
-    def outcome(self) -> list[Any]:
-        talk = self.conversation
-        turns = [*self.turns, *self.unsolicited]
-        current = None if talk.current is None else turns.index(talk.current)
-        of_all = [current, talk.spoken, talk.is_busy, talk.ending is None, self.unread.count]
-        return of_all + [
-            (turn.state, turn.messages, turn._queue.take_all(), turn._history.messages)
-            for turn in turns
-        ]
+@dataclass
+class Tree:
+    value: int
+    children: list[Tree]
 
 
-@given(
-    batches=st.lists(st.lists(output(), min_size=1, max_size=8), max_size=6), narrates=st.booleans()
+class Opaque:
+    pass
+
+
+class Answer(TypedDict):
+    text: str
+
+
+def result(output: Any = None, text: str | None = None) -> ResultMessage:
+    return ResultMessage(subtype="success", structured_output=output, result=text)
+
+
+def refused(spec: OutputSpec[Any], message: ResultMessage) -> OutputError:
+    with pytest.raises(OutputError) as caught:
+        spec.read(message)
+    assert caught.value.result is message
+    return caught.value
+
+
+# --- schemas -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        (Order, {"items": [{"price": 2}]}),
+        (Answer, {"text": "yes"}),
+        (Tree, {"value": 1, "children": []}),
+        (int, {"output": 5}),
+        (list[Tree], {"output": [{"value": 1, "children": [{"value": 2, "children": []}]}]}),
+        (tuple[int, str], {"output": [1, "a"]}),
+        (Literal["yes", "no"], {"output": "yes"}),
+        (Any, {"output": None}),
+    ],
 )
-def test_many_at_once_mean_the_same_as_one_by_one(
-    batches: list[list[Message]], narrates: bool
-) -> None:
-    together, apart = Books(narrates=narrates), Books(narrates=narrates)
-    for batch in batches:
-        added = together.conversation.add(batch)
-        for message in batch:
-            apart.conversation.route(message)
-            if added is None:
-                together.conversation.route(message)
-    assert together.outcome() == apart.outcome()
+def test_every_schema_is_of_an_object_in_known_keywords(kind: Any, value: Any) -> None:
+    schema = OutputSpec(kind).schema
+    assert schema["type"] == "object"
+    Draft7Validator.check_schema(schema)
+    Draft202012Validator.check_schema(schema)
+    Draft7Validator(schema).validate(value)
+    assert not {"prefixItems", '"format"', "discriminator"} & {*json.dumps(schema).split('"')}
 
 
-def test_what_just_goes_on_is_added_at_once() -> None:
-    books = Books(narrates=False)
-    said = [saying.delta(), saying.text(user_message_uuid=PROMPT.uuid), saying.tool_result()]
-    assert books.conversation.add(said) == [(1, said[1]), (2, said[2])]
-    of_subagent = saying.delta(parent_tool_use_id="toolu_1")
-    assert books.conversation.add([saying.delta(), of_subagent]) == [(1, of_subagent)]
-    assert books.conversation.add([saying.delta(user_message_uuid=OTHER.uuid)]) is None
-    assert books.conversation.add([saying.text(user_message_uuid=OTHER.uuid)]) is None
-    assert books.conversation.add([saying.tool_result(is_replay=True)]) is None
-    assert books.conversation.add([saying.delta(), saying.state("running")]) is None
-    assert (
-        books.conversation.add([saying.delta(), *Connection(Role.CLIENT).receive_data(b"noise\n")])
-        is None
-    )
+@pytest.mark.parametrize(
+    ("schema", "plain"),
+    [
+        (
+            {"prefixItems": [{"type": "null"}, {"format": "x"}], "maxItems": 2},
+            {"items": {"anyOf": [{"type": "null"}, {"description": "format: x"}]}, "maxItems": 2},
+        ),
+        (
+            {"properties": {"format": {}, "x-y": {"x-y": 1}}},
+            {"properties": {"format": {}, "x-y": {}}},
+        ),
+        ({"allOf": [{"not": {"x-y": 1}}], "items": True}, {"allOf": [{"not": {}}], "items": True}),
+        (
+            {"type": "string", "format": "date", "description": "the day"},
+            {"type": "string", "description": "the day (format: date)"},
+        ),
+        ({"$schema": "of tomorrow", "type": "object"}, {"type": "object"}),
+    ],
+)
+def test_keywords_that_a_cli_refuses_are_left_out(schema: Any, plain: Any) -> None:
+    assert portable(schema) == plain
 
 
-def test_the_pieces_of_complete_messages_take_no_memory() -> None:
-    books = Books(narrates=False)
-    for _ in range(20):
-        said: list[Message] = [saying.delta() for _ in range(PIECES)]
-        books.conversation.add([message_start(), *said, saying.text(), message_stop()])
-    history = books.turns[0]._history
-    assert len(history._recent) <= 2 * PIECES
-    assert len(history.messages) == 21
-    books.conversation.add([saying.delta()] * 3)
-    assert len(history.messages) == 24
+def test_a_type_without_a_schema_is_refused_before_the_start() -> None:
+    with pytest.raises(OptionsError, match="`output` cannot be of this type"):
+        options(output=list[Opaque])
+
+
+# --- values --------------------------------------------------------------------------------------
+
+
+async def sell(chat: Chat) -> None:
+    repaired = "could not be used" in chat.text
+    chat.output({"items": [{"price": 2 if repaired else "two"}]})
 
 
 @pytest.mark.anyio
-async def test_a_line_may_arrive_in_halves_in_the_middle_of_a_turn() -> None:
-    peer = Peer()
-    session = await opened(peer)
+async def test_a_reply_has_output_of_the_type_after_a_repair() -> None:
+    session: Session[Order] = Session(
+        options(output=Order, repairs=1), transport=SimulatedCLI(sell)
+    )
     with anyio.fail_after(SOON):
-        turn = session.send("go")
-        await peer.hear_prompt()
-        await peer.say(saying.text("one"))
-        assert (await anext(turn)).line
-        line = peer.connection.send(saying.delta("two"))
-        await peer.write(line[:40])
-        for _ in range(5):
-            await anyio.lowlevel.checkpoint()
-        await peer.write(line[40:])
-        await peer.say(saying.result())
-        assert (await anext(turn)).line == line.strip()
-        assert (await turn).ok
-        await session.close()
+        async with session:
+            assert (await session.ask("Sell it.")).output == Order([Line(2.0)])
+            with pytest.raises(OutputError, match="a valid number, got 'two'"):
+                await session.send("Sell it.")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ' {"items": [{"price": 2}]}\n',
+        'Here it is:\n```json\n{"items": [{"price": 2}]}\n```\nThat is all.',
+        'First ```\n{"items": 1}\n``` but then\n```\n{"items": [{"price": 2}]}\n```',
+    ],
+)
+def test_json_in_the_text_replaces_missing_output(text: str) -> None:
+    assert OutputSpec(Order).read(result(None, text)) == Order([Line(2.0)])
+
+
+def test_a_wrapped_value_is_unwrapped() -> None:
+    assert OutputSpec(int | None).read(result({"output": 5})) == 5
+    assert OutputSpec(int | None).read(result({"output": None})) is None
+    assert OutputSpec(int).read(result(None, "5")) == 5
+    own = {"type": "object", "properties": {"output": {"type": "integer"}}}
+    assert OutputSpec(own).read(result({"output": 5})) == {"output": 5}
+
+
+def test_missing_output_is_an_error_with_the_text() -> None:
+    error = refused(OutputSpec(Order), result(None, "I would rather not."))
+    assert str(error).startswith("The model replied with text, not the requested Order: ")
+    assert (error.text, error.value) == ("I would rather not.", None)
+    assert error.problem == "there is no structured output"
+    assert isinstance(error, TurnError)
+    assert "without the requested Order" in str(refused(OutputSpec(Order), result()))
+
+
+def test_unfitting_output_is_an_error_with_all_problems() -> None:
+    output = {"items": [{"price": "2"}, {"price": 1, "cuont": 1}]}
+    error = refused(OutputSpec(Order), result(output, "raw text"))
+    assert error.problem == (
+        "$.items[0].price: Input should be a valid number, got '2'\n"
+        "$.items[1].cuont: There is no such field"
+    )
+    assert (error.value, error.text) == (output, "raw text")
+    assert str(error) == f"The output is not a valid Order. {error.problem}"
+
+
+def test_a_repair_prompt_has_the_problem_and_the_schema() -> None:
+    prompt = OutputSpec(int).repair_prompt("$.output: Required, but missing")
+    assert "$.output: Required, but missing" in prompt
+    assert json.loads(prompt.splitlines()[-1]) == OutputSpec(int).schema
+
+
+# --- JSON Schemas --------------------------------------------------------------------------------
+
+
+def test_a_schema_is_sent_and_its_output_returned() -> None:
+    spec: OutputSpec[Any] = OutputSpec(
+        {"$schema": "x", "type": "array", "items": {"type": "integer"}}
+    )
+    assert spec.schema["properties"] == {"output": {"type": "array", "items": {"type": "integer"}}}
+    assert spec.read(result({"output": [1]})) == [1]
+    # Only the CLI can check output by a schema, and it checks no text.
+    assert refused(spec, result(None, "[1]")).text == "[1]"
+
+
+# --- imports -------------------------------------------------------------------------------------
+
+
+def test_a_session_without_tools_and_types_imports_no_pydantic() -> None:
+    program = """
+import sys
+import anyio
+import claudewire
+
+async def main():
+    options = {"json_schema": {"type": "object"}, "hooks": {"Stop": print}}
+    async with claudewire.open(cli="simulated", **options) as claude:
+        pass
+
+anyio.run(main)
+print(*sys.modules)
+"""
+    fresh = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, check=True, encoding="utf-8"
+    )
+    assert {"mcp", "pydantic", "trio"}.isdisjoint(fresh.stdout.split())

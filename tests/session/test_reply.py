@@ -1,4 +1,4 @@
-"""What a turn came to."""
+"""The reply of a turn."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from claudewire.tracking import Totals
 from claudewire.wire import PermissionDenial
 
 
-def test_the_text_is_the_result_else_the_last_thing_that_was_said() -> None:
+def test_text_is_the_result_or_the_last_message() -> None:
     said = (
         saying.text("first"),
         saying.text("last"),
@@ -25,23 +25,14 @@ def test_the_text_is_the_result_else_the_last_thing_that_was_said() -> None:
     assert Reply[Any](saying.result(None)).text == ""
 
 
-def test_what_was_replaced_was_not_said() -> None:
+def test_superseded_message_has_no_blocks() -> None:
     wrong = saying.text("wrong")
     right = saying.text("right", supersedes=[wrong.uuid])
     reply: Reply[Any] = Reply(saying.result(None), (wrong, right))
     assert [block.text for block in reply.blocks] == ["right"]  # type: ignore[union-attr]
 
 
-def test_what_the_cli_did_not_say_is_none_or_empty() -> None:
-    reply: Reply[Any] = Reply(saying.result())
-    nothing = (reply.usage, reply.session_cost_usd, reply.duration, reply.session_id)
-    assert nothing == (None, None, None, None)
-    assert reply.model_usage == {}
-    assert reply.denials == []
-    assert reply.output is None
-
-
-def test_what_the_cli_said_is_passed_on() -> None:
+def test_reply_has_cost_duration_and_denials() -> None:
     denial = PermissionDenial("Bash")
     result = saying.result(
         "x" * 100,
@@ -58,7 +49,7 @@ def test_what_the_cli_said_is_passed_on() -> None:
     assert repr(reply) == f"<Reply success '{'x' * 60}…'>"
 
 
-def test_a_turn_that_failed_raises_if_asked_to() -> None:
+def test_raise_for_error_has_the_result() -> None:
     result = saying.result(None, subtype="error_max_turns", is_error=True, errors=["too many"])
     reply: Reply[Any] = Reply(result)
     assert not reply.ok
@@ -68,7 +59,7 @@ def test_a_turn_that_failed_raises_if_asked_to() -> None:
     assert not reply.retryable
 
 
-def test_a_reply_says_why_the_turn_failed_and_whether_a_retry_makes_sense() -> None:
+def test_error_of_a_reply_has_its_cause_and_retryable() -> None:
     busy: Reply[Any] = Reply(saying.result("Oh no", is_error=True, api_error_status=529))
     assert busy.error is not None
     assert busy.error.cause is Cause.OVERLOADED
@@ -78,8 +69,8 @@ def test_a_reply_says_why_the_turn_failed_and_whether_a_retry_makes_sense() -> N
     assert not well.retryable
 
 
-def test_a_turn_that_failed_without_a_word_lost_the_reply_of_the_api() -> None:
-    """As 1.0.128 to 2.1.17 end a turn when the API ends its reply before the first block."""
+def test_silent_failure_is_a_lost_connection() -> None:
+    """As 2.1.17 ends a turn when the API ends its reply before the first block."""
     result = saying.result(None, subtype="error_during_execution", errors=[])
     broken_off: Reply[Any] = Reply(result, (saying.init(), result))
     assert broken_off.error is not None
@@ -96,9 +87,7 @@ def test_a_turn_that_failed_without_a_word_lost_the_reply_of_the_api() -> None:
     ],
     ids=["interrupted", "spoken", "an error"],
 )
-def test_a_turn_that_failed_otherwise_has_an_unknown_cause(
-    said: list[Any], errors: list[str]
-) -> None:
+def test_other_failures_have_an_unknown_cause(said: list[Any], errors: list[str]) -> None:
     result = saying.result(None, subtype="error_during_execution", errors=errors)
     failed: Reply[Any] = Reply(result, (saying.init(), *said, result))
     assert failed.error is not None

@@ -1,8 +1,7 @@
-"""A session goes on with another CLI: asked to, or after it has failed."""
+"""A session goes on with another CLI, on request or after a failure."""
 
 from __future__ import annotations
 
-import gc
 import math
 from collections.abc import Awaitable
 from inspect import iscoroutinefunction
@@ -17,17 +16,15 @@ from tests.helpers.peer import SOON, Peer
 from tests.helpers.programs import ASKS
 from tests.helpers.sessions import SOME_CLI, echo, options, soon
 
-from claudewire.errors import CLIError, Error, SessionClosed, SessionFailed, TurnError
+from claudewire.errors import CLIError, Error, SessionClosed, TurnError
 from claudewire.options import Timeouts
-from claudewire.session import Session, SessionState, StateChanged
+from claudewire.session import Session, StateChanged
 from claudewire.simulator.faults import ExitWith
 from claudewire.testing import Chat, SimulatedCLI
 from claudewire.transport import Launch, Transport
-from claudewire.wire import GetSettings, Initialize
+from claudewire.wire import GetSettings
 
 pytestmark = pytest.mark.anyio
-
-State = SessionState
 
 
 class Clis:
@@ -62,7 +59,7 @@ async def endless(chat: Chat) -> None:
     await echo(chat)
 
 
-async def test_another_cli_resumes_the_conversation(tmp_path: Path) -> None:
+async def test_restart_resumes_the_conversation(tmp_path: Path) -> None:
     def keeping(launch: Launch) -> SimulatedCLI:
         resume = [it for it in launch.argv if "--resume" in it]
         return SimulatedCLI(echo, argv=resume, env={"HOME": str(tmp_path)})
@@ -78,7 +75,7 @@ async def test_another_cli_resumes_the_conversation(tmp_path: Path) -> None:
     assert not any("--resume" in it for it in clis.launches[0].argv)
 
 
-async def test_it_may_also_begin_a_new_conversation() -> None:
+async def test_restart_can_begin_a_new_conversation() -> None:
     session, clis = session_with(echo, echo)
     with anyio.fail_after(SOON):
         async with session:
@@ -88,7 +85,7 @@ async def test_it_may_also_begin_a_new_conversation() -> None:
     assert not any("--resume" in it for it in clis.launches[1].argv)
 
 
-async def test_what_the_cli_had_is_lost_and_what_waits_is_sent() -> None:
+async def test_restart_fails_sent_turns_and_sends_held_ones() -> None:
     session, _ = session_with(endless, echo)
     with anyio.fail_after(SOON), session.events() as events:
         async with session:
@@ -102,7 +99,7 @@ async def test_what_the_cli_had_is_lost_and_what_waits_is_sent() -> None:
     assert states[:6] == ["starting", "ready", "busy", "starting", "ready", "busy"]
 
 
-async def test_a_session_that_has_failed_lives_again() -> None:
+async def test_failed_session_can_be_restarted() -> None:
     session, _ = session_with(SimulatedCLI(echo, faults=[ExitWith(3, at=3)]), echo)
     with anyio.fail_after(SOON):
         await session.start()
@@ -118,18 +115,7 @@ async def test_a_session_that_has_failed_lives_again() -> None:
         await session.close()
 
 
-async def test_a_session_that_was_closed_lives_again() -> None:
-    session, _ = session_with(echo, echo)
-    with anyio.fail_after(SOON):
-        await session.start()
-        await session.close()
-        await session.restart()
-        assert (await session.send("again")).ok
-        await session.close()
-    assert session.state == "closed"
-
-
-def test_handlers_decide_also_in_the_event_loop_of_a_restart(anyio_backend: str) -> None:
+def test_handlers_work_in_the_event_loop_of_a_restart(anyio_backend: str) -> None:
     session = Session(options(cli=ASKS, on_permission=lambda request: request.allow()))
 
     async def begin() -> None:
@@ -147,37 +133,7 @@ def test_handlers_decide_also_in_the_event_loop_of_a_restart(anyio_backend: str)
     anyio.run(go_on, backend=anyio_backend)
 
 
-async def test_after_a_restart_unsolicited_turns_are_awaited_again() -> None:
-    session, _ = session_with(echo, echo)
-    loops = []
-
-    async def listen() -> None:
-        async for _ in session.unsolicited:
-            pass
-        loops.append(session.state)
-
-    with anyio.fail_after(SOON):
-        await session.start()
-        await session.close()
-        await listen()
-        await session.restart()
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(listen)
-            await anyio.wait_all_tasks_blocked()
-            assert loops == ["closed"]
-            await session.close()
-    assert loops == ["closed", "closed"]
-
-
-async def test_a_session_that_is_new_is_started() -> None:
-    session, _ = session_with(echo)
-    with anyio.fail_after(SOON):
-        await session.restart()
-        assert (await session.send("hello")).ok
-        await session.close()
-
-
-async def test_a_cli_that_cannot_be_started_again_is_an_error() -> None:
+async def test_failed_restart_fails_the_session() -> None:
     session, _ = session_with(echo, OSError("no fork"))
     with anyio.fail_after(SOON):
         await session.start()
@@ -192,7 +148,7 @@ async def test_a_cli_that_cannot_be_started_again_is_an_error() -> None:
         await session.close()
 
 
-async def test_requests_that_waited_are_told() -> None:
+async def test_restart_fails_requests_in_flight() -> None:
     peer = Peer()
     session, _ = session_with(peer.transport, echo)
     failures: list[Error] = []
@@ -217,7 +173,7 @@ async def test_requests_that_waited_are_told() -> None:
         await session.close()
 
 
-async def test_what_is_sent_meanwhile_goes_to_the_new_one() -> None:
+async def test_prompt_sent_during_a_restart_goes_to_the_new_cli() -> None:
     peer = Peer()
     session, _ = session_with(peer.transport, echo, timeouts=Timeouts(exit=SOON, drain=SOON))
     with anyio.fail_after(SOON):
@@ -233,19 +189,7 @@ async def test_what_is_sent_meanwhile_goes_to_the_new_one() -> None:
         await session.close()
 
 
-async def test_two_who_want_it_get_one() -> None:
-    session, clis = session_with(echo, echo, echo)
-    with anyio.fail_after(SOON):
-        await session.start()
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(session.restart)
-            tasks.start_soon(session.restart)
-        assert len(clis.launches) == 2
-        assert (await session.send("hello")).ok
-        await session.close()
-
-
-async def test_it_can_be_closed_while_the_old_one_leaves() -> None:
+async def test_close_during_a_restart_ends_it() -> None:
     session, clis = session_with(endless, echo)
     with anyio.fail_after(SOON):
         await session.start()
@@ -266,42 +210,7 @@ async def test_it_can_be_closed_while_the_old_one_leaves() -> None:
     assert len(clis.launches) == 1
 
 
-async def test_it_fails_if_the_end_of_the_old_one_cannot_be_handled(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Whatever the exception was, nobody waits for ever."""
-
-    def broken() -> None:
-        raise LookupError("a mistake of ours")
-
-    session, _ = session_with(echo, echo)
-    with anyio.fail_after(SOON):
-        await session.start()
-        monkeypatch.setattr(session._core, "_reason", broken)
-        with pytest.raises(SessionFailed, match="a mistake of ours"):
-            await session.restart()
-    assert session.state == "failed"
-
-
-async def test_it_can_be_closed_while_the_new_one_comes() -> None:
-    peer = Peer()
-    session, _ = session_with(echo, peer.transport)
-    with anyio.fail_after(SOON):
-        await session.start()
-        async with anyio.create_task_group() as tasks:
-
-            async def restart() -> None:
-                with pytest.raises(SessionClosed):
-                    await session.restart()
-
-            tasks.start_soon(restart)
-            await peer.hear_request(Initialize)
-            await session.close()
-        assert session.state == "closed"
-        await peer.hear_end()
-
-
-async def test_a_session_that_closes_is_not_started_again() -> None:
+async def test_closing_session_is_not_restarted() -> None:
     peer = Peer()
     session, _ = session_with(peer.transport, timeouts=Timeouts(exit=SOON, drain=SOON))
     with anyio.fail_after(SOON):
@@ -318,20 +227,7 @@ async def test_a_session_that_closes_is_not_started_again() -> None:
     assert session.state == "closed"
 
 
-async def test_a_session_that_is_gone_is_not_started_again() -> None:
-    """What watches it outlives it."""
-    session, clis = session_with(echo, echo)
-    with anyio.fail_after(SOON):
-        async with session:
-            core = session._core
-        del session
-        gc.collect()
-        await core.restart()
-    assert core.state == "closed"
-    assert len(clis.launches) == 1
-
-
-async def test_tasks_in_the_background_end_with_their_cli() -> None:
+async def test_restart_ends_background_tasks() -> None:
     async def build(chat: Chat) -> None:
         chat.start_task("build")
 
@@ -346,7 +242,7 @@ async def test_tasks_in_the_background_end_with_their_cli() -> None:
             assert [it.status for it in session.tasks] == ["lost"]
 
 
-async def test_who_waits_while_another_restarts_it_learns_that_this_failed() -> None:
+async def test_second_restart_gets_the_failure_of_the_first() -> None:
     session, clis = session_with(echo, CLIError("No luck."))
     failures: list[Error] = []
 

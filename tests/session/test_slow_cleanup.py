@@ -1,4 +1,4 @@
-"""The CLI is answered in time, however long a function of the application takes to clean up."""
+"""The CLI gets its answer in time, however long a function of the application cleans up."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ CASES: dict[str, tuple[Callable[[Slow], dict[str, Any]], Body]] = {
     "on_plan": (decide("on_plan"), CanUseTool("ExitPlanMode", {"plan": "Go."}, "toolu_1")),
     "on_elicitation": (decide("on_elicitation"), Elicitation("server", "Who?", mode="form")),
     "on_dialog": (decide("on_dialog"), RequestUserDialog("trust", {})),
-    "person": (decide("person"), CanUseTool("Bash", {}, "toolu_1")),
+    "approver": (decide("approver"), CanUseTool("Bash", {}, "toolu_1")),
     "hooks": (
         lambda slow: {"hooks": {"PreToolUse": Hook(slow, timeout=LIMIT)}},
         HookCallback("hook_0", HOOK_INPUT),
@@ -75,7 +75,7 @@ CASES: dict[str, tuple[Callable[[Slow], dict[str, Any]], Body]] = {
 
 
 @pytest.mark.parametrize("name", CASES)
-async def test_the_cli_is_answered_before_the_cleanup(name: str) -> None:
+async def test_cli_is_answered_before_the_cleanup_of_a_handler(name: str) -> None:
     make, body = CASES[name]
     slow, peer = Slow(), Peer()
     with anyio.fail_after(10 * CLEANUP):
@@ -86,7 +86,7 @@ async def test_the_cli_is_answered_before_the_cleanup(name: str) -> None:
         await session.close()
 
 
-async def test_an_answer_from_the_inbox_does_not_wait_for_the_handler_either() -> None:
+async def test_answer_from_the_inbox_does_not_wait_for_the_handler() -> None:
     slow, peer = Slow(), Peer()
     with anyio.fail_after(10 * CLEANUP):
         session = await opened(peer, on_permission=slow)

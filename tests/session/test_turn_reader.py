@@ -1,4 +1,4 @@
-"""A reader of its own sees a turn from the beginning, whoever has read it before."""
+"""A further reader sees a turn from its beginning, whatever others have read."""
 
 from __future__ import annotations
 
@@ -13,19 +13,18 @@ from tests.helpers import messages as saying
 from tests.helpers.clock import simulated_time
 from tests.helpers.peer import SOON
 from tests.helpers.sessions import options
+from tests.helpers.turns import TurnOwner, feed
 
 from claudewire import sync
 from claudewire.errors import TurnCancelled
-from claudewire.options import Unread
+from claudewire.options import UnreadLimit
 from claudewire.session import Session, Turn, TurnReader
-from claudewire.session.turn import UnreadCount
 from claudewire.testing import Chat, SimulatedCLI
 from claudewire.wire import (
     AssistantMessage,
     Message,
     MessageStart,
     MessageStop,
-    ResultMessage,
     StreamEvent,
 )
 
@@ -45,22 +44,8 @@ async def messages_of_a_turn() -> list[Message]:
         return [message async for message in session.send("hello")]
 
 
-def counting(**unread: Any) -> UnreadCount:
-    return UnreadCount(Unread(**unread), lambda count: None)
-
-
-def fed(messages: list[Message], unread: UnreadCount | None = None) -> Turn[Any]:
-    turn: Turn[Any] = Turn(saying.prompt(), unread or counting())
-    feed(turn, messages)
-    return turn
-
-
-def feed(turn: Turn[Any], messages: list[Message]) -> None:
-    for message in messages:
-        if isinstance(message, ResultMessage):
-            turn._finish(message)
-        else:
-            turn._push(message)
+def fed(messages: list[Message], owner: TurnOwner | None = None) -> Turn[Any]:
+    return feed((owner or TurnOwner()).turn(), messages)
 
 
 async def text(reader: TurnReader | Turn[Any]) -> str:
@@ -96,7 +81,7 @@ def is_an_end(message: Message) -> bool:
 
 
 @pytest.mark.parametrize("has_ends", [True, False])
-async def test_whenever_a_reader_comes_each_speaker_has_the_pieces_of_what_is_not_complete(
+async def test_reader_gets_the_pieces_of_unfinished_messages(
     has_ends: bool,
 ) -> None:
     mine = [it for it in (await messages_of_a_turn())[:-1] if has_ends or not is_an_end(it)]
@@ -114,7 +99,7 @@ async def test_whenever_a_reader_comes_each_speaker_has_the_pieces_of_what_is_no
         assert read == still_needed(messages[:count])
 
 
-async def test_whenever_a_reader_comes_it_sees_the_whole_turn() -> None:
+async def test_reader_sees_the_whole_turn_whenever_it_comes() -> None:
     messages = await messages_of_a_turn()
     assert len(messages) > 20
     expected_text, expected_blocks = await text(fed(messages)), await blocks(fed(messages))
@@ -130,14 +115,14 @@ async def test_whenever_a_reader_comes_it_sees_the_whole_turn() -> None:
         assert [message async for message in turn] == messages
 
 
-async def test_complete_messages_come_without_their_pieces() -> None:
+async def test_late_reader_gets_complete_messages_whole() -> None:
     messages = await messages_of_a_turn()
     turn = fed(messages)
     assert [message async for message in turn.reader()] == list(turn.messages)
 
 
 @simulated_time
-async def test_a_reader_waits_for_what_comes() -> None:
+async def test_reader_follows_the_running_turn() -> None:
     async def slow(chat: Chat) -> None:
         await chat.say("One.")
         await chat.sleep(0.01)
@@ -154,7 +139,7 @@ async def test_a_reader_waits_for_what_comes() -> None:
             assert await text(turn.reader()) == "One.Two."
 
 
-async def test_a_message_that_was_broken_off_is_seen_too_until_another_replaces_it() -> None:
+async def test_reader_gets_a_broken_message_until_the_next() -> None:
     messages = await messages_of_a_turn()
     stop = next(
         index
@@ -168,7 +153,7 @@ async def test_a_message_that_was_broken_off_is_seen_too_until_another_replaces_
     assert [message async for message in again.reader()] == list(again.messages)
 
 
-async def test_pieces_without_a_beginning_are_forgotten_with_the_whole_message() -> None:
+async def test_whole_message_replaces_pieces_without_a_start() -> None:
     turn = fed([saying.delta("he"), saying.delta("llo"), saying.text("hello"), saying.result()])
     assert [message async for message in turn.reader()] == list(turn.messages)
 
@@ -181,7 +166,7 @@ async def test_pieces_of_several_speakers_are_kept_apart() -> None:
     assert turn.reader().unread == 2
 
 
-async def test_a_turn_that_failed_ends_every_reader_with_its_error() -> None:
+async def test_failed_turn_ends_every_reader_with_its_error() -> None:
     turn = fed([saying.text("one")])
     before = turn.reader()
     turn._fail(TurnCancelled("It was dropped"))
@@ -190,9 +175,10 @@ async def test_a_turn_that_failed_ends_every_reader_with_its_error() -> None:
             await text(reader)
 
 
-async def test_what_a_reader_has_not_read_counts_as_unread() -> None:
-    unread = counting()
-    turn = fed([saying.text(), saying.result()], unread)
+async def test_unread_messages_of_readers_are_counted() -> None:
+    owner = TurnOwner()
+    unread = owner.unread
+    turn = fed([saying.text(), saying.result()], owner)
     assert unread.count == 2
     reader = turn.reader()
     assert (unread.count, reader.unread, turn.unread) == (4, 2, 2)
@@ -209,15 +195,15 @@ async def test_what_a_reader_has_not_read_counts_as_unread() -> None:
     assert unread.count == 0
 
 
-async def test_pieces_that_are_dropped_are_dropped_for_all_readers() -> None:
+async def test_dropped_pieces_are_dropped_for_all_readers() -> None:
     messages = await messages_of_a_turn()
-    turn = fed(messages[:3], counting(high_water=5, policy="drop_partial"))
+    turn = fed(messages[:3], TurnOwner(UnreadLimit(high_water=5, policy="drop_partial")))
     reader = turn.reader()
     feed(turn, messages[3:])
     assert await text(reader) == await text(fed(messages))
 
 
-def test_blocking_readers_see_the_whole_turn_too() -> None:
+def test_blocking_reader_sees_the_whole_turn() -> None:
     with sync.open(options(), transport=SimulatedCLI(look, argv=PARTIAL)) as claude:
         turn = claude.send("hello")
         said = "".join(turn.iter_text(timeout=SOON))

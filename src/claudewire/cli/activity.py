@@ -1,112 +1,153 @@
-"""From what a session reports to what a person wants to know of it: text, tools, notices."""
+"""The activities of a session: text, tools, decisions and notices, from its blocks and events."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Collection, Mapping
+from datetime import datetime
+from itertools import count
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from .reports import Activity, Decided, Notice, TextPiece, ToolEnded, ToolStarted
+from .reports import Decided, Notice, TextPiece, ToolEnded, ToolStarted
 from .text import one_line
 
 if TYPE_CHECKING:
+    from ..policy import DecisionRecord
+    from ..session import InterruptReceipt, Session, Turn
     from ..tracking import LiveBlock
-
-__all__ = ["ActivityLog", "notice_of", "subject_of"]
+    from .views import View
 
 _SUBJECTS = (
-    "command",
-    "file_path",
-    "notebook_path",
-    "pattern",
-    "url",
-    "query",
-    "path",
-    "description",
-    "prompt",
-    "skill",
+    *("command", "file_path", "notebook_path", "pattern", "url", "query"),
+    *("path", "description", "prompt", "skill"),
 )
-"""The fields of a tool's input that say best what it is about, in this order."""
+"""The fields of a tool's input that describe the call best, the best first."""
 
 _LONGEST = 200
 """Characters of a subject or a summary: more than fit into a line."""
 
+_DENIALS = frozenset({"deny", "decline", "cancel", "skipped", "cancelled"})
 
-class ActivityLog:
-    """Turns the changes of blocks into activities, each told once.
+_DOING = {
+    "START": "Starting",
+    "FIRST_TOKEN": "Thinking",
+    "NEXT_TOKEN": "Writing",
+    "TOOL": "Using a tool",
+    "PERSON": "Waiting for you",
+}
+
+_OUTCOMES = {
+    "stopped": "Turn stopped.",
+    "withdrawn": "Prompt taken back before its turn began.",
+    "was_over": "The turn had already ended.",
+    "not_stopped": "The turn has not stopped.",
+    "nothing_running": "No turn was running.",
+}
+
+
+class Progress:
+    """Shows the turns, notices and decisions of a session in a view.
 
     Args:
-        clock: returns the time in seconds.
+        view: shows them.
+        removed: tools that the CLI does not have because a rule denies them.
+
+    Attributes:
+        decisions: the decisions so far.
+        denied: whether a tool was denied.
     """
 
-    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
-        self._clock = clock
-        self._started: dict[str, float] = {}
-        self._agents: dict[str, str | None] = {}
-        self._names: dict[str, str] = {}
+    def __init__(self, view: View, removed: Collection[str] = ()) -> None:
+        self.decisions: list[Decided] = []
+        self.denied: bool = False
+        self._view = view
+        self._removed = removed
+        self._turns = count()
+        self._depths: dict[str | None, int] = {None: 0}
+        self._running: dict[str, ToolStarted] = {}
+        self._since: dict[str, float] = {}
+        """The start of each running tool, without the wait for a decision."""
         self._denied: set[str] = set()
 
-    def note(self, block: LiveBlock, turn: str = "") -> Iterator[Activity]:
-        """Take a block that has changed; yield what that means.
+    async def show(self, turn: Turn[Any]) -> None:
+        """Show a turn until it ends."""
+        number = next(self._turns)
+        async for block in turn.iter_blocks():
+            if block.kind == "text" and block.added:
+                # The id of a block is unique only within its turn.
+                id = f"turn-{number}-{block.id}" if number else block.id
+                self._view.show(TextPiece(text=block.added, block=id, agent=block.agent))
+            elif block.kind.endswith("tool_use") and block.tool_use_id is not None:
+                self._tool(block, block.tool_use_id)
 
-        Args:
-            block: the block, which has a name of its own only within its turn.
-            turn: what the names of the blocks of this turn begin with.
-        """
-        if block.kind == "text" and block.added:
-            yield TextPiece(text=block.added, block=f"{turn}{block.id}", agent=block.agent)
-        elif block.kind.endswith("tool_use") and block.tool_use_id is not None:
-            yield from self._tool(block, block.tool_use_id)
+    async def show_notices(self, session: Session[Any]) -> None:
+        """Show the notices of a session until it ends."""
+        with session.events() as events:
+            async for event in events:
+                if text := notice_of(event):
+                    self._view.show(Notice(text=text))
 
-    def _tool(self, block: LiveBlock, id: str) -> Iterator[Activity]:
-        if block.complete and id not in self._started and block.input is not None:
-            self._started[id] = self._clock()
-            self._agents[id] = block.agent
-            self._names[id] = block.name or ""
-            yield ToolStarted(
+    def decided(self, record: DecisionRecord) -> None:
+        """Show a decision, and mark a denied tool."""
+        by = record.decided_by
+        if by.startswith("handler"):
+            by = "no terminal" if "NoPerson" in by else "approver"
+        seconds = None if record.latency is None else round(record.latency, 3)
+        decision = Decided(
+            kind=record.kind,
+            tool=record.tool,
+            answer=record.answer,
+            by=by,
+            reason=record.reason,
+            seconds=seconds,
+        )
+        self.decisions.append(decision)
+        self.denied |= decision.answer in _DENIALS
+        pending = [id for id, it in self._running.items() if it.name == decision.tool]
+        if pending and decision.kind == "permission":
+            self._since[pending[-1]] += seconds or 0.0
+            if decision.answer == "deny":
+                self._denied.add(pending[-1])
+        self._view.show(decision)
+
+    def _tool(self, block: LiveBlock, id: str) -> None:
+        if block.complete and block.input is not None and id not in self._depths:
+            depth = self._depths.get(block.agent, 0)
+            self._depths[id] = depth + 1  # of the tools of this subagent, if it is one
+            self._since[id] = monotonic()
+            started = self._running[id] = ToolStarted(
                 id=id,
                 name=block.name or "",
                 subject=subject_of(block.input),
                 input=block.input,
                 agent=block.agent,
+                depth=depth,
             )
-        if block.change == "result" and id in self._started:
-            yield self._ended(block, id)
+            self._view.show(started)
+        if block.change == "result" and id in self._running:
+            self._view.show(self._ended(block, self._running.pop(id)))
 
-    def _ended(self, block: LiveBlock, id: str) -> ToolEnded:
+    def _ended(self, block: LiveBlock, started: ToolStarted) -> ToolEnded:
         failed = bool(getattr(block.result, "is_error", False))
+        removed = failed and started.name in self._removed
+        self.denied |= removed
         return ToolEnded(
-            id=id,
-            name=block.name or "",
+            id=started.id,
+            name=started.name,
+            subject=started.subject,
             ok=not failed,
-            denied=id in self._denied,
-            seconds=round(max(self._clock() - self._started.pop(id), 0.0), 3),
+            denied=removed or started.id in self._denied,
+            seconds=round(max(monotonic() - self._since.pop(started.id), 0.0), 3),
             summary=_summary(block.result_text, failed),
             text=block.result_text,
-            agent=block.agent,
+            agent=started.agent,
+            depth=started.depth,
         )
-
-    def decided(self, decision: Decided) -> None:
-        """Note a decision: what was denied, and that waiting for it is not time of the tool."""
-        waiting = [id for id in self._started if self._names[id] == decision.tool]
-        if not waiting or decision.kind != "permission":
-            return
-        self._started[waiting[-1]] += decision.seconds or 0.0
-        if decision.answer == "deny":
-            self._denied.add(waiting[-1])
-
-    def depth(self, agent: str | None) -> int:
-        """Return how many subagents deep something happens."""
-        depth = 0
-        while agent is not None and depth < len(self._agents) + 1:
-            depth += 1
-            agent = self._agents.get(agent)
-        return depth
 
 
 def subject_of(input: Mapping[str, Any]) -> str:
-    """Say in one line what a tool is called with."""
+    """Describe the input of a tool in one line."""
     found = next((input[key] for key in _SUBJECTS if input.get(key)), None)
     if found is None and input:
         found = json.dumps(input, ensure_ascii=False, default=str)
@@ -122,39 +163,52 @@ def _summary(text: str, failed: bool) -> str:
     return f"{len(lines)} lines"
 
 
-def notice_of(event: object) -> Notice | None:
-    """Say what an event of the session means for a person; None if it is not worth a line."""
+def doing_of(session: Session[Any]) -> str:
+    """Return the work of a session, in a word or two."""
+    waiting = session.waiting
+    return "Working" if waiting is None else _DOING.get(waiting.what.name, "Working")
+
+
+def receipt_words(receipt: InterruptReceipt) -> str:
+    """Describe the effect of an interrupt."""
+    words = _OUTCOMES[receipt.outcome]
+    if receipt.cancelled:
+        words += f" Dropped from the queue: {len(receipt.cancelled)}."
+    if receipt.still_queued:
+        words += f" Still queued: {len(receipt.still_queued)}."
+    return words
+
+
+def notice_of(event: object) -> str:
+    """Describe an event of the session; empty if it is not worth a line."""
     from ..session import BudgetAlert, Stall
     from ..wire import APIRetryMessage, CompactBoundaryMessage, RateLimitEvent
 
-    if isinstance(event, APIRetryMessage):
-        return Notice(text=_retry(event))
-    if isinstance(event, CompactBoundaryMessage):
-        return Notice(text="The conversation was summarised to make room for more.")
-    if isinstance(event, RateLimitEvent) and event.rate_limit_info.status != "allowed":
-        return Notice(text=_limit(event))
-    if isinstance(event, Stall):
-        return Notice(text=f"Nothing for {event.seconds:.0f} s: waiting for {event.waiting_for}.")
-    if isinstance(event, BudgetAlert):
-        return Notice(text=str(event.alert))
-    return None
+    match event:
+        case APIRetryMessage():
+            return _retry(event)
+        case CompactBoundaryMessage():
+            return "The CLI summarised the conversation to make room for more."
+        case RateLimitEvent() if event.rate_limit_info.status != "allowed":
+            return _limit(event.rate_limit_info)
+        case Stall():
+            return f"Silent for {event.seconds:.0f} s: waiting for {event.waiting_for}."
+        case BudgetAlert():
+            return str(event.alert)
+    return ""
 
 
 def _retry(event: Any) -> str:
     why = f" ({event.error_status})" if event.error_status else ""
     wait = f" in {event.retry_delay_ms / 1000:.0f} s" if event.retry_delay_ms else ""
     which = f", attempt {event.attempt} of {event.max_retries}" if event.max_retries else ""
-    return f"The API did not answer{why}; asked again{wait}{which}."
+    return f"The API request failed{why}; retrying{wait}{which}."
 
 
-def _limit(event: Any) -> str:
-    from datetime import datetime
-
-    info = event.rate_limit_info
-    when = ""
-    if info.resets_at:
-        when = f" It resets at {datetime.fromtimestamp(info.resets_at):%H:%M}."
+def _limit(info: Any) -> str:
+    at = info.resets_at
+    when = f" It resets at {datetime.fromtimestamp(at):%H:%M}." if at else ""
     if info.status == "rejected":
-        return f"The usage limit is reached.{when}"
+        return f"Usage limit reached.{when}"
     used = f" ({info.utilization:.0%})" if info.utilization else ""
-    return f"The usage limit is near{used}.{when}"
+    return f"Usage limit near{used}.{when}"

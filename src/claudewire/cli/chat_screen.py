@@ -1,14 +1,13 @@
-"""The terminal of a conversation: output above, and below it the line that is typed into.
+"""The terminal of a conversation: output in the scrollback, and below it the prompt.
 
-Lines that are finished go into the scrollback. What is still growing, and what the session is
-doing, is part of the prompt, which is drawn again whenever it changes.
+Finished lines go into the scrollback. Unfinished lines and the status are part of the prompt, which
+prompt_toolkit draws again whenever they change. A question suspends the prompt.
 """
 
 from __future__ import annotations
 
 import os
 import re
-import sys
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -17,119 +16,101 @@ from typing import Any
 
 import anyio
 from prompt_toolkit import PromptSession
-from prompt_toolkit.application import Application
-from prompt_toolkit.completion import Completer, Completion
+from prompt_toolkit.application import in_terminal
+from prompt_toolkit.application.current import set_app
+from prompt_toolkit.completion import Completer, Completion, PathCompleter
 from prompt_toolkit.document import Document
 from prompt_toolkit.formatted_text import ANSI
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.styles import Style
+from rich.text import Text
 
-from .screen import size_of
-from .styles import Paint, clip_painted
+from .console import clip, mark, painted, put, stdout
+from .terminal_view import ConsoleIO
 from .text import safe
 
-__all__ = ["ChatCompleter", "ChatScreen", "Typed", "history_file"]
-
 REFRESH = 0.25
-"""Seconds between two looks at what the session is doing."""
+"""Seconds between two drawings of the prompt."""
 
 SETTLE = 0.5
-"""Seconds in which Enter is no answer, if something else was being typed when the question came."""
+"""Seconds in which Enter is no answer, if the person was typing when the question came."""
 
-_GROWING = 4
-"""Growing lines that are shown above the prompt."""
+_UNFINISHED = 4
+"""Unfinished lines above the prompt."""
 
 _STYLE = Style.from_dict({"bottom-toolbar": "noreverse", "prompt": "bold"})
-
-
-class Typed(Exception):
-    """Ends a prompt from elsewhere: something else is to be typed first."""
 
 
 class ChatCompleter(Completer):
     """Completes commands at the beginning of the input, and files after an at sign.
 
     Args:
-        commands: returns the commands, each with what it does.
-        folder: where files are looked for.
+        commands: returns the commands, each with its help.
+        folder: the folder of relative files.
     """
 
     def __init__(self, commands: Callable[[], Iterable[tuple[str, str]]], folder: str) -> None:
         self._commands = commands
-        self._folder = folder
+        self._files = PathCompleter(get_paths=lambda: [folder])
 
     def get_completions(self, document: Document, complete_event: Any) -> Iterable[Completion]:
-        """Yield what the input may become."""
+        """Yield completions of the input."""
         text = document.text_before_cursor
         if text.startswith("/") and " " not in text:
-            for name, meaning in self._commands():
+            for name, help in self._commands():
                 if name.startswith(text):
-                    yield Completion(name, -len(text), display_meta=meaning)
+                    yield Completion(name, -len(text), display_meta=help)
             return
         word = re.split(r"\s", text)[-1]
         if word.startswith("@"):
-            for path in self._files(word[1:]):
-                yield Completion(f"@{path}", -len(word))
-
-    def _files(self, begun: str) -> list[str]:
-        folder, _, name = begun.rpartition("/")
-        base = Path(self._folder, folder)
-        try:
-            found = sorted(os.scandir(base), key=lambda it: it.name)
-        except (OSError, ValueError):  # also if no file can have this name
-            return []
-        names = [f"{it.name}/" if it.is_dir() else it.name for it in found]
-        fitting = [it for it in names if it.startswith(name) and (name or it[0] != ".")]
-        return [f"{folder}/{it}" if folder else it for it in fitting if it.isprintable()][:50]
+            yield from self._files.get_completions(Document(word[1:]), complete_event)
 
 
-def history_file() -> Path | None:
-    """Return where prompts are remembered; None if there is no place for them."""
+def _history() -> History:
+    """Remember prompts in a file of the user, else in memory."""
     home = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
-    folder = Path(home, "claudewire")
+    file = Path(home, "claudewire", "history")
     try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        (folder / "history").touch(mode=0o600)
+        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        file.touch(mode=0o600)
     except OSError:
-        return None
-    return folder / "history"
+        return InMemoryHistory()
+    return FileHistory(str(file))
 
 
-class ChatScreen:
-    """Prints above the prompt, and reads what is typed into it.
+class ChatScreen(ConsoleIO):
+    """Prints above the prompt, and reads prompts and answers.
 
     Args:
-        growing: returns the lines that are not finished.
-        status: returns what the session is doing.
-        settle: returns the growing lines as they will stay, before a question is asked.
+        unfinished: returns the unfinished lines.
+        status: returns the status line.
+        settle: returns the unfinished lines in their final form, before a question.
         interrupted: called when Ctrl-C is pressed.
-        completer: completes what is typed.
+        completer: completes prompts.
     """
 
     def __init__(
         self,
         *,
-        growing: Callable[[], Sequence[str]],
+        unfinished: Callable[[], Sequence[Text]],
         status: Callable[[], str],
-        settle: Callable[[], Sequence[str]],
+        settle: Callable[[], Sequence[Text]],
         interrupted: Callable[[], None],
-        completer: Completer | None = None,
+        completer: Completer,
     ) -> None:
-        self.paint: Paint = Paint.for_stream(sys.stdout)
-        self._growing = growing
+        super().__init__(stdout())
+        self._unfinished = unfinished
         self._status = status
         self._settle = settle
         self._interrupted = interrupted
-        self._waiting: list[str] = []
+        self._waiting: list[Text] = []
         self._written = anyio.Event()
-        self._writing = anyio.Lock()
-        self._is_asking = False
-        self._question: _Question | None = None
-        self._draft = ""
-        path = history_file()
-        history: History = InMemoryHistory() if path is None else FileHistory(str(path))
-        # What was typed is printed again: of a prompt that is left for a question nothing stays.
+        self._terminal = anyio.Lock()
+        """Held by output and by a question."""
+        self._answers_from = 0.0
+        self._multiline = False
+        # The echo stays on the screen, not the prompt: it may have unfinished lines above it.
         common: dict[str, Any] = {
             "style": _STYLE,
             "refresh_interval": REFRESH,
@@ -137,7 +118,7 @@ class ChatScreen:
             "bottom_toolbar": self._toolbar,
         }
         self._main: PromptSession[str] = PromptSession(
-            history=history,
+            history=_history(),
             completer=completer,
             complete_while_typing=False,
             multiline=True,
@@ -145,86 +126,53 @@ class ChatScreen:
             prompt_continuation=lambda width, *_: " " * width,
             **common,
         )
-        self._answers: PromptSession[str] = PromptSession(
-            key_bindings=self._keys(asking=True), **common
-        )
+        keys = self._keys(asking=True)
+        self._answers: PromptSession[str] = PromptSession(key_bindings=keys, **common)
 
     # --- output ----------------------------------------------------------------------------------
 
-    @property
-    def width(self) -> int:
-        """How many columns there are."""
-        return size_of(sys.stdout)[0]
-
-    def print(self, lines: Sequence[str]) -> None:
+    def print(self, lines: Sequence[Text]) -> None:
         """Add lines above the prompt."""
         self._waiting += lines
         self._written.set()
 
-    def show(self, lines: Sequence[str]) -> None:
-        """Show what is asked, also while everything else waits."""
-        assert self._question is None
-        self._asked += lines
-
     async def run(self) -> None:
-        """Write what was printed, until this is cancelled."""
+        """Write printed lines, until cancelled."""
         while True:
             await self._written.wait()
             self._written = anyio.Event()
-            if not self._is_asking:
-                await self.flush()
+            await self.flush()
 
     async def flush(self) -> None:
-        """Write what was printed."""
-        async with self._writing:
-            lines, self._waiting = self._waiting, []
-            await self._write_now(lines)
+        """Write printed lines now, above the prompt.
 
-    async def _write(self, lines: Sequence[str]) -> None:
-        async with self._writing:  # what was taken before is written before
-            await self._write_now(lines)
-
-    async def _write_now(self, lines: Sequence[str]) -> None:
-        if not lines:
-            return
-        app = self._running()
-        if app is not None and app.output.responds_to_cpr:
-            # Where the cursor was before this would be wrong afterwards.
-            await app.renderer.wait_for_cpr_responses()
-        self._put("".join(f"{line}\n" for line in lines))
-
-    def _running(self) -> Application[str] | None:
-        """Return the prompt that is being typed into."""
-        return next((it.app for it in (self._main, self._answers) if it.app.is_running), None)
-
-    def _put(self, text: str) -> None:
-        """Write above the prompt that is being typed into, if there is one.
-
-        `run_in_terminal` would do that too, but for its time it gives the keyboard back to the
-        system, which then takes Ctrl-C and Ctrl-D for itself.
+        `run_in_terminal` would give the keyboard back to the system meanwhile, which then acts on
+        Ctrl-C and Ctrl-D.
         """
-        app = self._running()
-        if app is None:
-            sys.stdout.write(text)
-            sys.stdout.flush()
-            return
-        app.renderer.erase()
-        app.output.write_raw(text)
-        app.output.flush()
-        app.renderer.reset()
-        app.renderer.request_absolute_cursor_position()
-        app.invalidate()
+        async with self._terminal:
+            app, renderer = self._main.app, self._main.app.renderer
+            if app.is_running and app.output.responds_to_cpr:
+                # The terminal's answer would name a position from before this output.
+                await renderer.wait_for_cpr_responses()
+            lines, self._waiting = self._waiting, []
+            if app.is_running:
+                renderer.erase()
+            put(self.console, *lines)
+            if app.is_running:
+                renderer.reset()
+                renderer.request_absolute_cursor_position()
+                app.invalidate()
 
     # --- the prompt ------------------------------------------------------------------------------
 
-    def _message(self) -> ANSI:
-        width = self.width - 1
-        lines = [] if self._is_asking else [*self._growing()][-_GROWING:]
-        shown = [clip_painted(line, width) for line in lines]
-        return ANSI("\n".join([*shown, f"{self.paint.mark('you')} "]))
+    def _message(self, *, asking: bool = False) -> ANSI:
+        lines = [] if asking else [*self._unfinished()][-_UNFINISHED:]
+        shown = painted(self.console, [clip(line, self.columns - 1) for line in lines])
+        return ANSI(f"{shown}{mark(self.console, 'you')} ")
 
     def _toolbar(self) -> ANSI:
-        return ANSI(self.paint("dim", clip_painted(self._status(), self.width - 1)))
+        line = clip(Text(self._status(), "dim"), self.columns - 1)
+        return ANSI(painted(self.console, [line]).rstrip("\n"))
 
     def _keys(self, *, asking: bool = False) -> KeyBindings:
         keys = KeyBindings()
@@ -238,123 +186,70 @@ class ChatScreen:
         @keys.add("enter")
         @keys.add("c-j")  # Enter that was pressed before the prompt was there
         def _(event: KeyPressEvent) -> None:
-            question = self._question
-            if question is not None and monotonic() < question.counts_from:
-                pass
-            elif question is not None and question.several:
-                event.current_buffer.newline()
-            elif question is not None or event.current_buffer.text.strip():
-                event.current_buffer.validate_and_handle()
+            buffer = event.current_buffer
+            if asking and monotonic() < self._answers_from:
+                return
+            if asking and self._multiline:
+                buffer.newline()
+            elif asking or buffer.text.strip():
+                buffer.validate_and_handle()
 
         @keys.add("escape", "enter")
         def _(event: KeyPressEvent) -> None:
-            question = self._question
-            if question is not None and question.several:
+            if asking and self._multiline:
                 event.current_buffer.validate_and_handle()
             else:
                 event.current_buffer.newline()
 
         return keys
 
-    async def read(self) -> str:
-        """Read the next prompt; questions are asked and answered meanwhile.
+    async def prompt(self) -> str:
+        """Read the next prompt; questions come first.
 
         Raises:
             EOFError: the person wants to leave.
         """
-        while True:
-            if self._question is not None:
-                await self._answer(self._question)
-                continue
-            try:
-                text = await self._main.prompt_async(
-                    self._message, default=self._draft, handle_sigint=False
-                )
-            except Typed:
-                self._draft = self._main.default_buffer.text
-                continue
-            self._draft = ""
-            await self._echo(text)
-            return text
+        async with self._terminal:
+            pass
+        text = await self._main.prompt_async(self._message, handle_sigint=False)
+        self.print(self._echo(text))
+        return text
 
-    async def _echo(self, text: str) -> None:
-        """Leave in the scrollback what was typed."""
+    def _echo(self, text: str) -> list[Text]:
+        """Return typed text for the scrollback."""
         first, *more = safe(text).split("\n")
-        lines = [f"{self.paint.mark('you')} {first}", *(f"  {line}" for line in more)]
-        await self._write([self.paint("strong", line) for line in lines])
-
-    async def _answer(self, question: _Question) -> None:
-        """Ask in the place of the prompt."""
-        question.counts_from = monotonic() + (SETTLE if self._draft else 0.0)
-        try:
-            question.answer = await self._answers.prompt_async(
-                self._message,
-                default=question.text,
-                multiline=question.several,
-                handle_sigint=False,
-            )
-            await self._echo(question.answer)
-        except (EOFError, Typed):
-            question.answer = None
-        finally:
-            self._question = None
-            question.done.set()
+        lines = [f"{mark(self.console, 'you')} {first}", *(f"  {line}" for line in more)]
+        return [Text(line, "strong") for line in lines]
 
     # --- questions -------------------------------------------------------------------------------
 
     @asynccontextmanager
     async def asking(self) -> AsyncIterator[None]:
-        """Hold back everything else while this lasts."""
+        """Suspend the prompt, and hold all other output back."""
         self.print(self._settle())
         await self.flush()
-        self._is_asking = True
-        self._asked: list[str] = []
-        try:
-            yield
-        finally:
-            # A question that was withdrawn must not stay on the screen.
-            if self._question is not None:
-                self._leave(self._answers)
-            with anyio.CancelScope(shield=True):
-                await self._write(self._asked)
-            self._is_asking = False
-            self._written.set()
+        async with self._terminal:
+            is_typing = self._main.app.is_running and bool(self._main.default_buffer.text)
+            self._answers_from = monotonic() + (SETTLE if is_typing else 0.0)
+            with set_app(self._main.app):
+                async with in_terminal():
+                    yield
 
-    async def type(self, prompt: str, *, text: str = "", several: bool = False) -> str:
-        """Read an answer.
-
-        Raises:
-            EOFError: the person has left, or has pressed Ctrl-C.
-        """
-        asked, self._asked = self._asked, []
-        await self._write(asked)
-        question = self._question = _Question(text, several)
-        self._leave(self._main)
-        await question.done.wait()
-        if question.answer is None:
-            raise EOFError
-        return question.answer
-
-    def _leave(self, prompts: PromptSession[str]) -> None:
-        """End a prompt that is being typed into."""
-        with suppress(Exception):  # it may just have ended
-            if prompts.app.is_running:
-                prompts.app.exit(exception=Typed())
+    async def read(self, *, text: str = "", multiline: bool = False) -> str:
+        """Read an answer."""
+        self._multiline = multiline
+        answer = await self._answers.prompt_async(
+            lambda: self._message(asking=True),
+            default=text,
+            multiline=multiline,
+            handle_sigint=False,
+        )
+        put(self.console, *self._echo(answer))
+        return answer
 
     def close(self) -> None:
-        """End whatever is being typed into."""
-        for prompts in (self._main, self._answers):
-            with suppress(Exception):
+        """End the prompt and the question: the session is over."""
+        for prompts in (self._answers, self._main):
+            with suppress(Exception):  # it may just have ended
                 if prompts.app.is_running:
                     prompts.app.exit(exception=EOFError())
-
-
-class _Question:
-    """Something that a person has to type before anything else."""
-
-    def __init__(self, text: str, several: bool) -> None:
-        self.text = text
-        self.several = several
-        self.counts_from = 0.0
-        self.done = anyio.Event()
-        self.answer: str | None = None

@@ -1,22 +1,21 @@
-"""What the console script calls. Nothing here is imported that `--version` does not need."""
+"""The console script. It imports only what `--version` needs."""
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Sequence
 
 from .._package import __version__
-from .exits import Exit
+from .errors import Exit
 
-__all__ = ["main"]
-
-EXTRA = frozenset({"click", "prompt_toolkit", "rich"})
+_EXTRA = frozenset({"click", "prompt_toolkit", "rich"})
 """The packages of the extra `claudewire[cli]`."""
 
-INSTALL = """\
-claudewire: the package {!r} is not installed, which the command needs.
-The library alone works without it. To install what the command needs:
+_INSTALL = """\
+claudewire: the command needs the package {!r}, which is not installed.
+The library works without it. To install what the command needs:
     pip install 'claudewire[cli]'
 """
 
@@ -25,30 +24,33 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Run the command, and exit with its status.
 
     Args:
-        argv: the arguments; those of the process if not given.
+        argv: the arguments; by default those of the process.
     """
-    open_standard_streams()
+    _prepare_standard_streams()
     arguments = sys.argv[1:] if argv is None else [*argv]
     if arguments == ["--version"]:
         sys.stdout.write(f"claudewire {__version__}\n")
         sys.exit(Exit.DONE)
     try:
-        from .group import execute
+        from .commands import execute
 
         status = execute(arguments)
     except ModuleNotFoundError as error:
-        if error.name not in EXTRA:
+        if error.name not in _EXTRA:
             raise
-        sys.stderr.write(INSTALL.format(error.name))
+        sys.stderr.write(_INSTALL.format(error.name))
         status = Exit.USAGE
     sys.exit(status)
 
 
-def open_standard_streams() -> None:
-    """Open those of stdin, stdout and stderr that the process was started without.
+def _prepare_standard_streams() -> None:
+    """Open the standard streams that are missing, and escape characters outside their encoding.
 
-    Otherwise the next pipe to the CLI would get the number of one of them, and pass for it.
+    Without stdin, the next pipe to the CLI would get its number, and pass for it.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:  # a file gets the lowest number that is free: this one
+        if getattr(sys, name) is None:  # a file gets the lowest free number: this one
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")

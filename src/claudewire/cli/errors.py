@@ -1,41 +1,52 @@
-"""How a command fails: what happened, why, and what to do, and which status says so."""
+"""How a command fails: the exit statuses, and errors in words for a person."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from enum import IntEnum
+from typing import Any
 
-from .exits import Exit
 
-if TYPE_CHECKING:
-    from ..errors import Cause, Error
+class Exit(IntEnum):
+    """The exit status of a command. Scripts depend on it: a number never changes its meaning."""
 
-__all__ = ["CommandError", "as_options", "describe_error", "exit_for", "message_of"]
+    DONE = 0
+    FAILED = 1  # the turn failed, or a check found a problem
+    USAGE = 2  # invalid arguments, or a name of something that does not exist
+    DENIED = 3  # the turn ended, and a tool was denied
+    NEEDS_PERSON = 4  # a request needed a person, and no person can be asked here
+    BUDGET = 5  # the turn reached a limit of the user, of money or of model calls
+    LIMIT = 6  # the account has reached a limit of the service
+    NO_CLI = 7  # the CLI was not found, could not be started, or ended too early
+    STALLED = 8  # the CLI was silent for too long, or the given time is over
+    INTERRUPTED = 130  # by Ctrl-C
+    BROKEN_PIPE = 141  # the program that reads the output has ended
 
-WORDS = {
+
+_WORDS = {
     "cli=…": "--cli PATH",
     'cli="simulated"': "--cli simulated",
-    "list() gives": "`claudewire sessions list` shows",
-    "archived() gives": "`claudewire sessions list --archived` shows",
+    "list() returns": "`claudewire sessions list` shows",
+    "archived() returns": "`claudewire sessions list --archived` shows",
     "resume(id, cwd=…)": "--cwd DIR",
     "(fork=True)": "(--fork)",
     "format=…": "--format",
 }
-"""What the advice of the library is called on the command line."""
+"""Words in the library's advice, and their form on the command line."""
 
-FLAGS = {
+_FLAGS = {
     **{name: f"--{name}" for name in ("cli", "cwd", "dialect", "model", "output", "resume")},
     "max_turns": "--max-turns",
     "permission_mode": "--mode",
 }
-"""The flags of the options that an error of the library can begin with."""
+"""Options that a message of the library can begin with, and their flags."""
 
-_OPTION = re.compile(rf"({'|'.join(FLAGS)})(\.)?\b")
+_OPTION = re.compile(rf"({'|'.join(_FLAGS)})(\.)?\b")
 
 
 class CommandError(Exception):
-    """A command cannot do what it was asked to.
+    """A command cannot do its work.
 
     Args:
         message: what happened, and why.
@@ -50,71 +61,68 @@ class CommandError(Exception):
         self.exit = exit
 
 
-def exit_for(error: Error) -> Exit:
-    """Return the status that stands for an error of the library."""
-    from ..errors import BudgetExceeded, CLIError, OptionsError, TurnStalled
+def exit_for(error: Exception) -> Exit:
+    """Return the status for an error."""
+    from ..errors import BudgetExceeded, Cause, CLIError, Error, OptionsError, TurnStalled
 
-    if isinstance(error, OptionsError):
-        return Exit.USAGE
-    if isinstance(error, BudgetExceeded):
-        return Exit.BUDGET
-    if isinstance(error, TurnStalled):
-        return Exit.STALLED
-    cause: Cause | None = getattr(error, "cause", None)
-    if cause is not None and (found := _by_cause(cause)) is not None:
-        return found
+    if isinstance(error, CommandError):
+        return error.exit
+    if isinstance(error, OSError) and not isinstance(error, Error):
+        # Without a file name the error is about a stream, not about an argument.
+        return Exit.USAGE if error.filename else Exit.FAILED
+    for kind, exit in (
+        (OptionsError, Exit.USAGE),
+        (BudgetExceeded, Exit.BUDGET),
+        (TurnStalled, Exit.STALLED),
+    ):
+        if isinstance(error, kind):
+            return exit
+    by_cause = {
+        Cause.LIMIT_REACHED: Exit.LIMIT,
+        Cause.RATE_LIMITED: Exit.LIMIT,
+        Cause.SESSION_NOT_FOUND: Exit.USAGE,
+        Cause.SESSION_IN_USE: Exit.USAGE,
+    }
+    if (cause := getattr(error, "cause", None)) in by_cause:
+        return by_cause[cause]
     subtype = getattr(getattr(error, "result", None), "subtype", None)
     if subtype in ("error_max_budget_usd", "error_max_turns"):
         return Exit.BUDGET
     return Exit.NO_CLI if isinstance(error, CLIError) else Exit.FAILED
 
 
-def _by_cause(cause: Cause) -> Exit | None:
-    from ..errors import Cause
-
-    if cause in (Cause.LIMIT_REACHED, Cause.RATE_LIMITED):
-        return Exit.LIMIT
-    if cause in (Cause.SESSION_NOT_FOUND, Cause.SESSION_IN_USE):
-        return Exit.USAGE
-    return None
-
-
 def describe_error(error: BaseException) -> Iterator[str]:
-    """Yield the lines that tell a person of an error: the first says what happened."""
-    found: Any = error
-    if getattr(error, "message", None) is None:
-        yield from _os_error(error) if isinstance(error, OSError) else str(error).splitlines()
-        return
-    yield from message_of(error).splitlines()
-    yield from _ended(getattr(error, "evidence", None))
-    yield from as_options(found.advice).splitlines()
+    """Yield lines about an error for a person; the first states the problem."""
+    if getattr(error, "message", None) is not None:
+        yield from message_of(error).splitlines()
+        yield from (f"stderr: {line}" for line in stderr_of(error)[-5:])
+        yield from advice_of(error).splitlines()
+    elif isinstance(error, OSError):
+        place = error.filename or (error.strerror and "Reading or writing failed")
+        yield f"{place}: {error.strerror or error}" if place else str(error)
+    else:
+        yield from str(error).splitlines()
+
+
+def stderr_of(error: BaseException) -> list[str]:
+    """Return the last lines of the CLI's stderr, if the error has them."""
+    return str(getattr(getattr(error, "evidence", None), "stderr", "")).strip().splitlines()
 
 
 def message_of(error: Any) -> str:
-    """Return what an error says; of an option, with the name that it has on the command line."""
+    """Return the message of an error; an option has its name on the command line."""
     from ..errors import OptionsError
 
     message: str = error.message
     found = _OPTION.match(message) if isinstance(error, OptionsError) else None
     if found is None:
         return message
-    return f"{FLAGS[found[1]]}{': ' if found[2] else ''}{message[found.end() :]}"
+    return f"{_FLAGS[found[1]]}{': ' if found[2] else ''}{message[found.end() :]}"
 
 
-def as_options(advice: str) -> str:
-    """Put advice of the library into the words of the command line."""
-    for name, option in WORDS.items():
+def advice_of(error: Any) -> str:
+    """Return the advice of an error in the words of the command line."""
+    advice: str = error.advice
+    for name, option in _WORDS.items():
         advice = advice.replace(name, option)
     return advice
-
-
-def _os_error(error: OSError) -> Iterator[str]:
-    words = error.strerror or str(error)
-    place = error.filename or (error.strerror and "Reading or writing failed")
-    yield f"{place}: {words}" if place else words
-
-
-def _ended(evidence: object) -> Iterator[str]:
-    stderr = str(getattr(evidence, "stderr", "")).strip()
-    for line in stderr.splitlines()[-5:]:
-        yield f"stderr: {line}"

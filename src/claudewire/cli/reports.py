@@ -1,41 +1,26 @@
-"""What `--json` and `--stream-json` print, as types. The schemas in `schemas/` follow from them.
+"""The JSON of `run` and `doctor`, as types.
 
-Fields are only ever added, and `version` is counted up if one changes its meaning.
+Fields are only added; `version` changes if one changes its meaning. Without `--json` the same
+activities and checks are shown as text.
 """
 
 from __future__ import annotations
 
 import inspect
+import sys
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import msgspec
 
-__all__ = [
-    "SCHEMAS",
-    "Activity",
-    "Decided",
-    "ErrorReport",
-    "Notice",
-    "Outcome",
-    "RunReport",
-    "TextPiece",
-    "ToolEnded",
-    "ToolStarted",
-    "schema_of",
-]
 
-
-class _Item(msgspec.Struct, frozen=True):
-    """Anything that is printed as JSON."""
-
-
-class TextPiece(_Item, tag="text", tag_field="type", frozen=True, kw_only=True):
-    """Some text of the model.
+class TextPiece(msgspec.Struct, tag="text", tag_field="type", frozen=True, kw_only=True):
+    """A piece of text from the model.
 
     Attributes:
         text: the piece; the pieces of a block joined are its text.
-        block: names the block that it belongs to; a new one begins a new paragraph.
-        agent: the tool call of the subagent that says it; None for the main conversation.
+        block: the id of its block; a new one begins a new paragraph.
+        agent: the tool call of the subagent that wrote it; None for the main conversation.
     """
 
     text: str
@@ -43,15 +28,16 @@ class TextPiece(_Item, tag="text", tag_field="type", frozen=True, kw_only=True):
     agent: str | None = None
 
 
-class ToolStarted(_Item, tag="tool_started", tag_field="type", frozen=True, kw_only=True):
-    """The model calls a tool.
+class ToolStarted(msgspec.Struct, tag="tool_started", tag_field="type", frozen=True, kw_only=True):
+    """A call of a tool.
 
     Attributes:
         id: the id of the call.
         name: the tool.
-        subject: what it is about, in one line.
-        input: what it is called with.
-        agent: the tool call of the subagent that calls it; None for the main conversation.
+        subject: the most telling part of the input, in one line.
+        input: the input.
+        agent: the tool call of the subagent that called it; None for the main conversation.
+        depth: the number of subagents around it.
     """
 
     id: str
@@ -59,42 +45,42 @@ class ToolStarted(_Item, tag="tool_started", tag_field="type", frozen=True, kw_o
     subject: str
     input: dict[str, Any]
     agent: str | None = None
+    depth: int = 0
 
 
-class ToolEnded(_Item, tag="tool_ended", tag_field="type", frozen=True, kw_only=True):
-    """A tool has given its result.
+class ToolEnded(msgspec.Struct, tag="tool_ended", tag_field="type", frozen=True, kw_only=True):
+    """The result of a tool, with the fields of its call.
 
     Attributes:
-        id: the id of the call.
-        name: the tool.
         ok: whether it succeeded.
-        denied: whether it was not allowed to run.
-        seconds: how long it took, from the call to the result.
+        denied: whether it was denied.
+        seconds: the time from the call to the result.
         summary: the result in a few words.
         text: the result as the model sees it.
-        agent: the tool call of the subagent that called it; None for the main conversation.
     """
 
     id: str
     name: str
+    subject: str
     ok: bool
     denied: bool
     seconds: float
     summary: str
     text: str
     agent: str | None = None
+    depth: int = 0
 
 
-class Decided(_Item, tag="decision", tag_field="type", frozen=True, kw_only=True):
-    """A request was decided: a permission, a question, a plan or a form.
+class Decided(msgspec.Struct, tag="decision", tag_field="type", frozen=True, kw_only=True):
+    """A decision about a permission, a question, a plan or a form.
 
     Attributes:
         kind: permission, question, plan, elicitation or dialog.
-        tool: the tool, or who asked.
+        tool: the tool, or the server that asked.
         answer: allow, deny, answered, skipped, approve, accept, decline, cancel, …
-        by: who or what decided: `rule`, `person`, `no terminal`, …
-        reason: why, in words.
-        seconds: how long it took.
+        by: `rule`, `approver`, `no terminal`, …
+        reason: the reason, in words.
+        seconds: the time that it took.
     """
 
     kind: str
@@ -105,19 +91,19 @@ class Decided(_Item, tag="decision", tag_field="type", frozen=True, kw_only=True
     seconds: float | None = None
 
 
-class Notice(_Item, tag="notice", tag_field="type", frozen=True, kw_only=True):
-    """Something else that a person may want to know: a retry, a limit, a silence."""
+class Notice(msgspec.Struct, tag="notice", tag_field="type", frozen=True, kw_only=True):
+    """Anything else worth a line: a retry, a limit, a silence."""
 
     text: str
 
 
-class ErrorReport(_Item, frozen=True, kw_only=True):
-    """What went wrong.
+class ErrorReport(msgspec.Struct, frozen=True, kw_only=True):
+    """An error.
 
     Attributes:
-        message: what happened, and why.
+        message: the problem.
         cause: the kind of failure, if it is known.
-        advice: what to do about it.
+        advice: the remedy.
         retryable: whether the same may succeed later.
     """
 
@@ -142,23 +128,23 @@ Outcome = Literal[
 ]
 
 
-class RunReport(_Item, tag="result", tag_field="type", frozen=True, kw_only=True):
-    """How a task ended.
+class RunReport(msgspec.Struct, tag="result", tag_field="type", frozen=True, kw_only=True):
+    """The end of a task.
 
     Attributes:
         version: of this format.
-        outcome: how it ended, in a word; there is one for each status.
-        exit_code: the status that the command exits with.
+        outcome: the end in a word; there is one for each status.
+        exit_code: the exit status of the command.
         text: the final text of the model.
         output: the structured output, if `--output` asked for one.
         session_id: the conversation, by which it can be resumed.
-        model: the model that was used.
-        turns: how often the model was called.
-        tokens: all tokens that were used.
-        cost_usd: what it cost, by estimate; None if that is not known.
-        seconds: how long it took.
-        decisions: what was decided about requests of the model.
-        error: what went wrong; None if nothing did.
+        model: the model.
+        model_calls: the number of model calls.
+        tokens: all tokens.
+        cost_usd: the estimated cost; None if it is not known.
+        seconds: the time that it took.
+        decisions: the decisions about requests of the model.
+        error: the error, if there was one.
     """
 
     version: Literal[1] = 1
@@ -168,7 +154,7 @@ class RunReport(_Item, tag="result", tag_field="type", frozen=True, kw_only=True
     output: Any = None
     session_id: str | None = None
     model: str | None = None
-    turns: int = 0
+    model_calls: int = 0
     tokens: int = 0
     cost_usd: float | None = None
     seconds: float = 0.0
@@ -177,16 +163,57 @@ class RunReport(_Item, tag="result", tag_field="type", frozen=True, kw_only=True
 
 
 Activity = TextPiece | ToolStarted | ToolEnded | Decided | Notice
-"""Something that happens while a task is worked on."""
+"""One step of a task."""
 
-SCHEMAS: dict[str, Any] = {"run": RunReport, "run-stream": Activity | RunReport}
-"""What each of the files in `schemas/` describes: the output of `--json` and of `--stream-json`."""
+
+Status = Literal["ok", "info", "warning", "problem", "skipped"]
+"""Of a check: `problem` if no session can work, `warning` if sessions may surprise."""
+
+
+class Check(msgspec.Struct, frozen=True):
+    """One check.
+
+    Attributes:
+        name: the subject.
+        status: ok, info, warning, problem or skipped.
+        message: the finding, in plain words.
+        advice: the remedy.
+        details: more of the finding, line by line.
+    """
+
+    name: str
+    status: Status
+    message: str
+    advice: str = ""
+    details: Sequence[str] = ()
+
+
+class DoctorReport(msgspec.Struct, frozen=True, kw_only=True):
+    """All checks, and whether there is no problem."""
+
+    version: Literal[1] = 1
+    ok: bool
+    checks: list[Check]
+
+
+def print_json(report: Any) -> None:
+    """Print a report to stdout, formatted. Characters outside UTF-8 are replaced."""
+    encoded = msgspec.json.encode(_clean(msgspec.to_builtins(report)))
+    sys.stdout.write(msgspec.json.format(encoded, indent=2).decode() + "\n")
+
+
+def _clean(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, dict):
+        return {_clean(name): _clean(inner) for name, inner in value.items()}
+    return [_clean(item) for item in value] if isinstance(value, list) else value
 
 
 def schema_of(printed: Any) -> dict[str, Any]:
-    """Return the JSON Schema of what a command prints, by its type."""
+    """Return the JSON Schema of a command's output, by its type."""
     schema: dict[str, Any] = msgspec.json.schema(printed)
     for part in schema["$defs"].values():
-        # From a docstring, which Python 3.13 does not indent any more.
+        # Python 3.13 removes the indentation of docstrings, older versions do not.
         part["description"] = inspect.cleandoc(part["description"])
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}

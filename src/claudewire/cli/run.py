@@ -2,175 +2,150 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from .errors import CommandError
-from .exits import Exit
-from .group import report as report_error
-from .sections import SectionedCommand, SectionedOption
-from .session_options import DURATION, session_arguments, session_options, transport_for
+from .commands import SectionedCommand, SectionedOption, report
+from .errors import CommandError, Exit
+from .session_options import connect_for, seconds_of, session_arguments, session_options
 
 if TYPE_CHECKING:
     from ..content import Prompt
     from .reports import RunReport
-    from .task import TaskRun
-    from .views import View
-
-__all__ = ["command"]
-
+    from .task import Interrupts
+    from .terminal_view import TextView
+    from .views import Form
 
 EXITS = (
-    "Exit status: 0 done, 1 failed, 2 usage, 3 something was denied, 4 needs a person, 5 budget, "
+    "Exit status: 0 done, 1 failed, 2 usage, 3 denied, 4 needs a person, 5 budget, "
     "6 usage limit, 7 no CLI, 8 stalled, 130 interrupted, 141 broken pipe."
 )
 
-_FILE = click.Path(dir_okay=False)
-_DENIED = click.Choice(["fail", "ok"])
-
 STALL = 300.0
-"""Seconds of silence after which a task is given up: longer than a model thinks without a word."""
+"""Seconds of silence that end a task: longer than a model thinks before its first word."""
 
-
+_FILE = click.Path(dir_okay=False)
+_FORMS = ("json", "stream-json", "quiet")
 _option = partial(click.option, cls=SectionedOption)
-_INPUT, _END, _OUTPUT = "Input", "When it ends", "Output"
+_time = partial(_option, section="Limits", type=seconds_of, metavar="TIME")
+_output = partial(_option, section="Output")
+_input = partial(_option, section="Input")
 
 
 @click.command(cls=SectionedCommand, epilog=EXITS)
 @click.argument("prompt", nargs=-1)
-@_option("--image", section=_INPUT, type=_FILE, multiple=True, help="Add an image to the prompt.")
-@_option("--no-input", section=_INPUT, is_flag=True, help="Ask nobody: deny what needs a person.")
+@_input("--image", type=_FILE, multiple=True, help="Add an image to the prompt.")
+@_input("--no-input", is_flag=True, help="Never ask; deny all requests that need a person.")
 @session_options
-@_option("--timeout", section=_END, type=DURATION, help="Give up after this time, such as 30m.")
-@_option("--stall", section=_END, type=DURATION, help="Give up after this silence; default: 5m.")
-@_option("--denied", section=_END, type=_DENIED, metavar="ok", help="Exit 0 if work was denied.")
-@_option("--output", section=_OUTPUT, metavar="SCHEMA", help="Answer as JSON: a schema, or a file.")
-@_option("--json", section=_OUTPUT, is_flag=True, help="One object at the end.")
-@_option("--stream-json", section=_OUTPUT, is_flag=True, help="JSON lines.")
-@_option("-q", "--quiet", section=_OUTPUT, is_flag=True, help="Only the answer.")
+@_time("--timeout", help="Stop after this time, such as 30m.")
+@_time("--stall", help="How long the CLI may be silent; default: 5m.")
+@_option(
+    "--denied",
+    section="Limits",
+    type=click.Choice(["fail", "ok"]),
+    metavar="ok",
+    help="Exit with 0 even if a tool was denied.",
+)
+@_output("--output", metavar="SCHEMA", help="Answer as JSON: a schema, or a file.")
+@_output("--json", is_flag=True, help="Print one JSON object at the end.")
+@_output("--stream-json", is_flag=True, help="Print JSON lines.")
+@_output("-q", "--quiet", is_flag=True, help="Print only the answer.")
 def command(prompt: tuple[str, ...], **given: Any) -> int:
-    """Do one task: PROMPT, in which - stands for what stdin says.
+    """Run one task. A `-` in PROMPT is replaced by stdin.
 
-    The answer goes to stdout, everything else to stderr. On a terminal you are asked before
-    anything is done that no rule allows; without one it is denied.
+    The answer goes to stdout, everything else to stderr. On a terminal the command asks you before
+    the CLI does anything that no rule allows; elsewhere it denies that.
     """
     import anyio
 
-    form = form_of(given)
-    work = prepare(prompt, form, given)
-    report: RunReport = anyio.run(work.run)
-    if form not in ("json", "stream-json"):
-        tell(report, attended=work.nobody is None)
-    return report.exit_code
+    from ..options import Options, StallTimeouts
+    from .task import Task, run_task
 
-
-def form_of(given: dict[str, Any]) -> str | None:
-    """Return the form of the output that was asked for; None for the usual one.
-
-    Raises:
-        CommandError: several were.
-    """
-    forms = [it for it in ("json", "stream-json", "quiet") if given[it.replace("-", "_")]]
-    if len(forms) > 1:
-        words = " and ".join(f"--{form}" for form in forms)
-        raise CommandError(f"{words} are different forms of output; give one of them")
-    return forms[0] if forms else None
-
-
-def tell(report: RunReport, *, attended: bool) -> None:
-    """Say on stderr what went wrong, and what to do about it."""
-    if report.error is not None:
-        report_error([*report.error.message.splitlines(), report.error.advice])
-    elif report.exit_code == Exit.STALLED:
-        report_error(["The time is over: --timeout."])
-    elif report.exit_code in (Exit.DENIED, Exit.NEEDS_PERSON) and not attended:
-        report_error(_denied(report))
-
-
-def _denied(report: RunReport) -> list[str]:
-    tools = sorted({it.tool for it in report.decisions if it.by == "no terminal"})
-    if not tools:
-        return ["Something was denied by a rule.", "If that is fine, add --denied ok."]
-    return [
-        f"Something was denied, because no person can be asked here: {', '.join(tools)}.",
-        "Allow it with --allow RULE, or run this in a terminal, where you are asked.",
-    ]
-
-
-def prepare(words: tuple[str, ...], form: str | None, given: dict[str, Any]) -> TaskRun:
-    """Check what was given, and make the task of it.
-
-    Raises:
-        CommandError: it makes no sense.
-        OptionsError: an option is not valid.
-    """
-    from ..options import Options, Patience
-    from .task import Nobody, Task, TaskRun
-
-    prompt = read_prompt(words, given["image"])
+    form = _form_of(given)
+    text = read_prompt(prompt, given["image"])
     arguments = session_arguments(given)
     if given["output"] is not None:
-        arguments["output"] = read_schema(given["output"])
+        arguments["output"] = _read_schema(given["output"])
     stall = given["stall"] or STALL
-    arguments["patience"] = Patience(first_token=stall, next_token=stall, action="interrupt")
+    arguments["patience"] = StallTimeouts(first_token=stall, next_token=stall, action="interrupt")
     arguments["include_partial_messages"] = True
     options = Options(**arguments)
-    view = make_view(form, structured=given["output"] is not None)
-    nobody = None if has_person(given, form, view) else Nobody(options.policy)
-    task = Task(
-        prompt,
-        options.replace(person=nobody),
-        transport=transport_for(given["record"], options),
-        timeout=given["timeout"],
-        denied_ok=given["denied"] == "ok",
-    )
-    return TaskRun(task, view, nobody)
+    connect = connect_for(given["record"], options)
+    removed = {rule for rule in given["deny"] if "(" not in rule}
+    denied_ok = given["denied"] == "ok"
+    task = Task(text, options, connect, given["timeout"], removed, denied_ok)
+    if form != "text":
+        from .views import DataView
+
+        done = anyio.run(run_task, task, DataView(form))
+        if form == "quiet":
+            _explain(done, attended=False)
+        return done.exit_code
+
+    from .terminal_view import TextView
+
+    view = TextView(structured=given["output"] is not None)
+    attended = not given["no_input"] and _has_person()
+    done = anyio.run(run_task, task, view, partial(_asking, view) if attended else None)
+    _explain(done, attended=attended)
+    return done.exit_code
 
 
-def has_person(given: dict[str, Any], form: str | None, view: View) -> bool:
-    """Whether a person can be asked: one who can read the question and type an answer."""
-    if given["no_input"] or form in ("json", "stream-json"):
+def _form_of(given: dict[str, Any]) -> Form:
+    forms = [it for it in _FORMS if given[it.replace("-", "_")]]
+    if len(forms) > 1:
+        words = " and ".join(f"--{form}" for form in forms)
+        raise CommandError(f"{words} exclude each other", advice="Give one of them.")
+    return cast("Form", forms[0] if forms else "text")
+
+
+def _asking(view: TextView, interrupts: Interrupts) -> Any:
+    """Make the approver that asks the person at the terminal."""
+    from ..approvals import Terminal
+    from .terminal_view import ViewIO
+
+    return Terminal(io=ViewIO(view, interrupts.press))
+
+
+def _has_person() -> bool:
+    """Return whether a person can read a question on stderr and type an answer."""
+    from .console import is_rich
+
+    if not is_rich(sys.stderr):
         return False
-    from .terminal_view import TerminalView
-
-    return isinstance(view, TerminalView) and sys.stderr.isatty() and has_keyboard()
-
-
-def has_keyboard() -> bool:
-    """Whether something can be typed: at stdin, or at the terminal if stdin is something else."""
     if sys.stdin.isatty():
         return True
-    try:
+    try:  # at the terminal behind stdin
         os.close(os.open(os.ctermid(), os.O_RDWR | os.O_NOCTTY))
     except OSError:
         return False
     return True
 
 
-def make_view(form: str | None, *, structured: bool = False) -> View:
-    """Choose how the task is shown."""
-    from .styles import is_rich
-    from .views import JsonView, PlainView, QuietView, StreamJsonView
-
-    if form == "json":
-        return JsonView()
-    if form == "stream-json":
-        return StreamJsonView()
-    if form == "quiet":
-        return QuietView()
-    if is_rich(sys.stderr) or is_rich(sys.stdout):
-        from .terminal_view import TerminalView
-
-        return TerminalView(structured=structured)
-    return PlainView(structured=structured)
+def _explain(done: RunReport, *, attended: bool) -> None:
+    """Report on stderr why a task failed, and the remedy."""
+    if done.error is not None:
+        report([*done.error.message.splitlines(), done.error.advice])
+    elif done.exit_code == Exit.STALLED:
+        report(["Timed out: the task took longer than --timeout."])
+    elif done.exit_code in (Exit.DENIED, Exit.NEEDS_PERSON) and not attended:
+        tools = sorted({it.tool for it in done.decisions if it.by == "no terminal"})
+        if tools:
+            words = f"Denied, because no person can be asked here: {', '.join(tools)}."
+            advice = "Allow it with --allow RULE, or run this in a terminal to be asked."
+        else:
+            words, advice = "A rule denied a tool.", "If that is fine, add --denied ok."
+        report([words, advice])
 
 
 def read_prompt(words: tuple[str, ...], images: tuple[str, ...] = ()) -> Prompt:
-    """Return the prompt: the words, with what stdin says in place of a dash.
+    """Return the prompt: the words, with stdin in place of a dash.
 
     Raises:
         CommandError: there is none.
@@ -185,27 +160,24 @@ def read_prompt(words: tuple[str, ...], images: tuple[str, ...] = ()) -> Prompt:
         raise CommandError("The prompt is empty.")
     if not images:
         return text
-    from ..content import Image, Text
+    from ..content import image
 
-    return [Text(text), *(Image.of(path) for path in images)]
+    return [text, *map(image, images)]
 
 
-def read_schema(given: str) -> dict[str, Any]:
-    """Read a JSON Schema: a file, or the schema itself.
+def _read_schema(given: str) -> dict[str, Any]:
+    """Read a JSON Schema: from a file, or the schema itself.
 
     Raises:
         CommandError: it is not one.
     """
-    import json
-    from pathlib import Path
-
+    is_inline = given.lstrip().startswith("{")
     try:
-        is_inline = given.lstrip().startswith("{")
         found = json.loads(given if is_inline else Path(given).read_text(encoding="utf-8"))
     except OSError as error:
         raise CommandError(f"--output {given}: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:
-        raise CommandError(f"--output: this is not a JSON Schema: {error}") from error
+    except ValueError as error:
+        raise CommandError(f"--output is not a JSON Schema: {error}") from error
     if not isinstance(found, dict):
-        raise CommandError("--output: a JSON Schema is an object.")
+        raise CommandError("--output is not a JSON Schema: it must be an object")
     return found

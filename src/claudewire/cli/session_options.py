@@ -1,4 +1,4 @@
-"""The options that `run` and `chat` share: which CLI, which conversation, what may be done."""
+"""The options of a session, shared by `run` and `chat`."""
 
 from __future__ import annotations
 
@@ -8,179 +8,157 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args
 
 import click
 
+from ..wire import AUTO, DIALECTS, RELEASED, PermissionMode
+from .commands import SectionedOption
 from .errors import CommandError
-from .sections import SectionedOption
 
 if TYPE_CHECKING:
     from ..launch import Connect
     from ..options import Options, OptionsDict
     from ..policy import Policy
-    from ..transport import Launch
-
-__all__ = ["DURATION", "session_arguments", "session_options", "transport_for"]
+    from ..transport import Launch, Transport
 
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
+MODES = get_args(PermissionMode)
+
 _UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "": 1.0}
-_PART = re.compile(r"(\d+(?:\.\d+)?)\s*([hms]?)")
-_WHOLE = re.compile(r"\s*(?:(?:\d+(?:\.\d+)?\s*[hms]\s*)+|\d+(?:\.\d+)?\s*)")
-
-DIALECTS = ("auto", "modern", "session", "legacy", "envelope")
-MODES = ("default", "acceptEdits", "plan", "bypassPermissions", "dontAsk", "auto")
 
 
-class Duration(click.ParamType[float]):
-    """A time such as `90`, `90s`, `30m` or `1h30m`."""
+def seconds_of(text: str) -> float:
+    """Read a time such as `90`, `90s`, `30m` or `1h30m`.
 
-    name = "duration"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        """Return the seconds."""
-        if isinstance(value, int | float):
-            return float(value)
-        seconds = sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(value))
-        if _WHOLE.fullmatch(value) is None or not seconds:
-            self.fail(f"{value!r} is not a time; write 90s, 30m or 1h30m", param, ctx)
-        return seconds
+    Raises:
+        click.BadParameter: the text is not a time.
+    """
+    parts = re.findall(r"(\d+(?:\.\d+)?)([hms]?)", text)
+    seconds = sum(float(number) * _UNITS[unit] for number, unit in parts)
+    if "".join(f"{number}{unit}" for number, unit in parts) != text or not seconds:
+        raise click.BadParameter(f"{text!r} is not a time; write 90s, 30m or 1h30m")
+    return seconds
 
 
-class Dollars(click.ParamType[float]):
-    """An amount of money, `2` or `$2.50`."""
-
-    name = "usd"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        """Return the dollars."""
-        try:
-            amount = float(str(value).removeprefix("$"))
-        except ValueError:
-            amount = 0.0
-        if not 0 < amount < float("inf"):
-            self.fail(f"{value!r} is not an amount; write 2 or $2.50", param, ctx)
-        return amount
+def _dollars(text: str) -> float:
+    """Read an amount of money, `2` or `2.50`."""
+    try:
+        amount = float(text.removeprefix("$"))
+    except ValueError:
+        amount = 0.0
+    if not 0 < amount < float("inf"):
+        raise click.BadParameter(f"{text!r} is not an amount; write 2 or 2.50")
+    return amount
 
 
-DURATION = Duration()
 _FILE = click.Path(dir_okay=False)
-_RULES = (
-    ("allow", "Allow what a RULE covers: Read, 'Bash(git status:*)'."),
-    ("ask", "Ask a person about what a RULE covers."),
-    ("deny", "Deny what a RULE covers."),
-)
-
-
-def _option(section: str, *names: str, **how: Any) -> Callable[[FunctionT], FunctionT]:
-    return click.option(*names, cls=SectionedOption, section=section, **how)
-
-
-_MAY, _WHICH, _WITH = "What may be done", "Which conversation", "With what"
+_option = partial(click.option, cls=SectionedOption)
+_may = partial(_option, section="Permissions")
+_which = partial(_option, section="Conversation")
+_with = partial(_option, section="Session")
 
 _OPTIONS = (
-    *(
-        _option(_MAY, f"--{name}", metavar="RULE", multiple=True, help=help)
-        for name, help in _RULES
+    _may(
+        "--allow", metavar="RULE", multiple=True, help="Allow a tool: Read, 'Bash(git status:*)'."
     ),
-    _option(_MAY, "--policy", type=_FILE, help="A TOML file of such rules."),
-    _option(
-        _MAY, "--mode", type=click.Choice(MODES), metavar="MODE", help=f"One of {', '.join(MODES)}."
+    _may("--ask", metavar="RULE", multiple=True, help="Ask a person about a tool."),
+    _may("--deny", metavar="RULE", multiple=True, help="Deny a tool."),
+    _may("--policy", type=_FILE, help="Read such rules from a TOML file."),
+    _may(
+        "--mode",
+        "permission_mode",
+        type=click.Choice(MODES),
+        metavar="MODE",
+        help=f"One of {', '.join(MODES)}.",
     ),
-    _option(_MAY, "--max-turns", type=int, metavar="N", help="Calls of the model, at most."),
-    _option(_MAY, "--budget", type=Dollars(), help="Dollars to spend, at most."),
-    _option(_WHICH, "--resume", metavar="ID", help="Continue this conversation."),
-    _option(_WHICH, "--continue", "latest", is_flag=True, help="Continue the latest one here."),
-    _option(_WHICH, "--fork", is_flag=True, help="Leave the continued conversation as it is."),
-    _option(_WITH, "--model", metavar="NAME", help="The model, such as sonnet."),
-    _option(_WITH, "--cwd", type=click.Path(file_okay=False), help="The folder to work in."),
-    _option(_WITH, "--cli", metavar="PATH", help="The program to drive, or 'simulated'."),
-    _option(
-        _WITH,
+    _may("--max-turns", type=int, metavar="N", help="Maximum number of model calls."),
+    _may("--budget", type=_dollars, metavar="USD", help="Maximum cost in dollars."),
+    _which("--resume", metavar="ID", help="Continue this conversation."),
+    _which(
+        "--continue",
+        "continue_conversation",
+        is_flag=True,
+        help="Continue the latest conversation here.",
+    ),
+    _which("--fork", "fork_session", is_flag=True, help="Continue in a copy."),
+    _with("--model", metavar="NAME", help="The model, such as sonnet."),
+    _with("--cwd", type=click.Path(file_okay=False), help="The folder to work in."),
+    _with("--cli", metavar="PATH", help="The program to drive, or 'simulated'."),
+    _with(
         "--dialect",
-        type=click.Choice(DIALECTS),
+        type=click.Choice((AUTO, *DIALECTS)),
         metavar="NAME",
-        help="The form of the protocol; found out by default.",
+        help="The dialect of the protocol; detected by default.",
     ),
-    _option(_WITH, "--record", type=_FILE, help="Write what goes over the wire to a file."),
+    _with("--record", type=_FILE, help="Record the session to a file."),
 )
+
+
+_SAME = (
+    "cli",
+    "continue_conversation",
+    "cwd",
+    "dialect",
+    "fork_session",
+    "max_turns",
+    "model",
+    "permission_mode",
+    "resume",
+)
+"""Arguments that have the name of their option."""
 
 
 def session_options(function: FunctionT) -> FunctionT:
-    """Add the options to a command."""
+    """Add the options of a session to a command."""
     for option in reversed(_OPTIONS):
         function = option(function)
     return function
 
 
 def session_arguments(given: dict[str, Any]) -> OptionsDict:
-    """Make options of a session from what was given on the command line.
+    """Make options of a session from the arguments.
 
     Raises:
-        CommandError: it makes no sense together.
+        CommandError: options conflict.
         OptionsError: a rule or a file is not valid.
     """
-    if given["fork"] and not (given["resume"] or given["latest"]):
-        raise CommandError("--fork needs a conversation to begin from: add --resume or --continue")
-    if given["resume"] and given["latest"]:
-        raise CommandError("--resume and --continue name two conversations; give one of them")
-    known: dict[str, Any] = {
-        "cli": given["cli"],
-        "cwd": given["cwd"],
-        "dialect": given["dialect"],
-        "fork_session": given["fork"] or None,
-        "continue_conversation": given["latest"] or None,
-        "max_turns": given["max_turns"],
-        "model": given["model"],
-        "permission_mode": given["mode"],
-        "resume": given["resume"],
-    }
-    made: OptionsDict = {}
-    made.update({name: value for name, value in known.items() if value is not None})  # type: ignore[typeddict-item]
+    if given["resume"] and given["continue_conversation"]:
+        raise CommandError("--resume and --continue exclude each other; give one of them")
+    if given["fork_session"] and not (given["resume"] or given["continue_conversation"]):
+        raise CommandError("--fork needs a conversation: add --resume or --continue")
+    made: Any = {name: given[name] for name in _SAME if given[name] not in (None, False)}
     if given["budget"] is not None:
         from ..tracking import Budget
 
         made["budgets"] = [Budget(cost_usd=given["budget"])]
-    _add_rules(made, given)
-    return made
-
-
-def _add_rules(made: OptionsDict, given: dict[str, Any]) -> None:
     rules = {name: given[name] for name in ("allow", "ask", "deny")}
-    if given["policy"] is not None:
-        made["policy"] = _with_rules(given["policy"], rules)
-        # A policy sees only what the CLI asks about; a rule that is given here holds for all.
-        made["disallowed_tools"] = given["deny"]
+    if given["policy"] is None:
+        made |= {name: value for name, value in rules.items() if value}
     else:
-        made.update({name: value for name, value in rules.items() if value})  # type: ignore[typeddict-item]
+        made["policy"] = _with_rules(given["policy"], rules)
+        # The CLI asks a policy about some tools only; a rule on the command line holds for all.
+        made["disallowed_tools"] = given["deny"]
+    return cast("OptionsDict", made)
 
 
 def _with_rules(path: str, rules: dict[str, Iterable[str]]) -> Policy:
+    """Add rules to the policy in a file."""
     from ..policy import Policy
 
-    file = Policy.from_toml(path)
-    return Policy(
-        allow=(*file.allow, *rules["allow"]),
-        ask=(*file.ask, *rules["ask"]),
-        deny=(*file.deny, *rules["deny"]),
-        default=file.default,
-        directories=file.directories,
-        mode=file.mode,
-        case_sensitive=file.case_sensitive,
-        protect=file.protect,
-    )
+    file: Any = Policy.from_toml(path)
+    same = ("default", "directories", "mode", "case_sensitive", "protect")
+    fields: dict[str, Any] = {name: getattr(file, name) for name in same}
+    fields |= {name: (*getattr(file, name), *rules[name]) for name in rules}
+    return Policy(**fields)
 
 
-def transport_for(record: str | None, options: Options) -> Connect | None:
-    """Return what records the conversation to a file; None if it is not recorded.
+def connect_for(record: str | None, options: Options) -> Connect | None:
+    """Return a function that starts the CLI and records it; None without a file.
 
     Raises:
-        CommandError: the file cannot be written, or has something in it.
+        CommandError: the file cannot be written, or is not empty.
     """
     if record is None:
         return None
@@ -188,7 +166,7 @@ def transport_for(record: str | None, options: Options) -> Connect | None:
     try:
         if path.is_file() and path.stat().st_size:
             advice = "Name another file, or remove this one first."
-            raise CommandError(f"--record {record}: there is such a file already.", advice=advice)
+            raise CommandError(f"--record {record}: this file exists already.", advice=advice)
         path.open("wb").close()
     except OSError as error:
         raise CommandError(f"--record {record}: {error.strerror}") from error
@@ -196,22 +174,21 @@ def transport_for(record: str | None, options: Options) -> Connect | None:
 
 
 def _files(path: Path) -> Iterator[Path]:
-    """Yield the file of each recording. One that is there is not replaced."""
+    """Yield the file of each recording: after `/fork` a second one. No file is replaced."""
     yield path
     numbered = (path.with_stem(f"{path.stem}-{number}") for number in count(2))
     yield from (file for file in numbered if not os.path.exists(file))
 
 
-async def _recorded(options: Options, files: Iterator[Path], launch: Launch) -> Any:
-    """Start the CLI; a second one, after `/fork`, has a recording of its own."""
-    from ..transport import RecordingTransport, spawn
+async def _recorded(options: Options, files: Iterator[Path], launch: Launch) -> Transport:
+    from ..recordings import RecordingTransport
+    from ..transport import spawn
 
-    file = next(files)
-    header = {"argv": [*launch.argv]}
-    if options.cli != "simulated":
-        return RecordingTransport(await spawn(launch), file, header=header)
-    from ..simulator import SimulatedCLI
+    if options.cli == "simulated":
+        from ..simulator import SimulatedCLI
 
-    cli = SimulatedCLI(dialect="modern" if options.dialect == "auto" else options.dialect)
-    cli.configure(launch)
-    return RecordingTransport(cli, file, header=header)
+        dialect = RELEASED if options.dialect == AUTO else options.dialect
+        transport: Transport = SimulatedCLI(dialect=dialect)  # the session starts it
+    else:
+        transport = await spawn(launch)
+    return RecordingTransport(transport, next(files), header={"argv": [*launch.argv]})

@@ -1,34 +1,32 @@
-"""One task from its prompt to its outcome: what `run` does, whatever it looks like."""
+"""One task from its prompt to its report: the work of `run`, in any form of output."""
 
 from __future__ import annotations
 
 import signal
+from collections.abc import Callable, Collection
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
-from itertools import count
 from time import monotonic
 from typing import TYPE_CHECKING, Any, cast
 
 import anyio
 
-from ..errors import Error
-from .activity import ActivityLog, notice_of
-from .errors import as_options, exit_for, message_of
-from .exits import Exit
-from .reports import Decided, ErrorReport, RunReport
+from ..approvals import PermissionRequest, deny_everything
+from ..errors import BudgetExceeded, Error
+from ..session import Session
+from ..tracking import BudgetWatch
+from .activity import Progress, doing_of, receipt_words
+from .errors import Exit, advice_of, exit_for, message_of
+from .reports import ErrorReport, RunReport
 
 if TYPE_CHECKING:
+    from ..approvals import ApprovalRequest, PolicyLike
     from ..content import Prompt
     from ..launch import Connect
     from ..options import Options
-    from ..people import Pending, Person, PolicyLike
-    from ..policy import DecisionRecord
-    from ..session import AnyTurn, InterruptReceipt, Reply, Session
-    from ..transport import Transport
+    from ..session import Reply, Turn
     from .reports import Outcome
     from .views import View
-
-__all__ = ["DOING", "Nobody", "Task", "TaskRun", "decided_of", "receipt_words"]
 
 MAY_STOP = 10.0
 """Seconds that a turn has to stop after an interrupt, before the CLI is ended."""
@@ -36,304 +34,236 @@ MAY_STOP = 10.0
 TASKS_MAY_TAKE = 600.0
 """Seconds that background tasks have to end after the answer, before they are stopped."""
 
-LAST_CALL = "The answer is complete: the limit was reached at its end."
-
-DOING = {
-    "START": "Starting",
-    "FIRST_TOKEN": "Thinking",
-    "NEXT_TOKEN": "Writing",
-    "TOOL": "Using a tool",
-    "PERSON": "Waiting for you",
-}
-
-DENIALS = frozenset({"deny", "decline", "cancel", "skipped", "cancelled"})
+_LAST_CALL = "The answer is complete: its last model call reached the limit."
 
 
 @dataclass(frozen=True)
 class Task:
-    """What is to be done.
+    """A task.
 
     Attributes:
-        prompt: what the model is told.
-        options: how the session is opened.
-        transport: what to talk over instead of a process of the CLI.
-        timeout: how many seconds it may take.
-        denied_ok: whether it is fine if something was denied.
+        prompt: the prompt.
+        options: of the session.
+        connect: replaces the process of the CLI.
+        timeout: seconds that the task may take.
+        removed: tools that the CLI does not have because a rule denies them.
+        denied_ok: whether denied tools leave the exit status 0.
     """
 
     prompt: Prompt
     options: Options
-    transport: Transport | Connect | None = None
+    connect: Connect | None = None
     timeout: float | None = None
+    removed: Collection[str] = ()
     denied_ok: bool = False
 
 
-class Nobody:
-    """Says no to everything, because no person can be asked, and remembers what was asked.
+@dataclass(frozen=True)
+class _Ending:
+    """The end of a task: a reply, an error, or an exit status without either."""
+
+    reply: Reply[Any] | None = None
+    error: Exception | None = None
+    exit: Exit | None = None
+
+
+class NoPerson:
+    """Denies every request: no person can be asked.
 
     Args:
-        policy: what decides before a person is asked.
+        policy: decides before a person is asked.
 
     Attributes:
-        needed: a person was needed: for a question, a plan or a form, or because a rule says so.
+        needed: whether a request needed a person: a question, a plan, a form, or a rule that asks.
     """
-
-    REASON = "No person can be asked here."
 
     def __init__(self, policy: PolicyLike | None = None) -> None:
         self.needed: bool = False
         self._policy = policy
 
-    async def __call__(self, request: Pending[Any]) -> Any:
+    async def __call__(self, request: ApprovalRequest[Any]) -> Any:
         """Deny."""
-        from ..people import PermissionRequest, deny_everything
+        self.needed |= not isinstance(request, PermissionRequest) or self._rule_asks(request)
+        return await deny_everything("No person can be asked here.")(request)
 
-        if not isinstance(request, PermissionRequest) or self._rule_asks(request):
-            self.needed = True
-        return await deny_everything(self.REASON)(request)
-
-    def _rule_asks(self, request: Any) -> bool:
+    def _rule_asks(self, request: PermissionRequest) -> bool:
         if self._policy is None:
             return False
         decided = self._policy.decide(request.tool_name, request.input, cwd=request.cwd)
         return decided.rule is not None
 
 
-class TaskRun:
-    """A task that is being worked on.
+class Interrupts:
+    """Ctrl-C: interrupts the turn; the second time, ends the CLI; the third time, kills it.
 
     Args:
-        task: what is to be done.
-        view: shows it.
-        nobody: is asked instead of a person, if there is none.
+        note: shows a remark.
+
+    Attributes:
+        session: the session.
+        presses: how often it was pressed.
+        scope: cancelled when the turn has stopped.
     """
 
-    def __init__(self, task: Task, view: View, nobody: Nobody | None = None) -> None:
-        self.task = task
-        self.view = view
-        self.nobody = nobody
-        self._log = ActivityLog()
-        self._decisions: list[Decided] = []
-        self._reply: Reply[Any] | None = None
-        self._error: Error | None = None
-        self._exit: Exit | None = None
-        self._not_written: OSError | None = None
-        self._interrupts = 0
-        self._session: Session[Any] | None = None
-        self._scope: anyio.CancelScope | None = None
+    session: Session[Any]
 
-    async def run(self) -> RunReport:
-        """Do it, show it, and return how it ended.
+    def __init__(self, note: Callable[[str], None]) -> None:
+        self.presses: int = 0
+        self.scope: anyio.CancelScope = anyio.CancelScope()
+        self._note = note
 
-        Raises:
-            OSError: what happens cannot be shown; the turn was interrupted.
-        """
-        started = monotonic()
-        self._scope = anyio.CancelScope()
-        self.view.doing = self._doing
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._watch_signals)
-            tasks.start_soon(self.view.run)
-            with self._scope:
-                await self._work()
-            tasks.cancel_scope.cancel()
-        if self._not_written is not None:
-            raise self._not_written
-        report = self._report(monotonic() - started)
-        self.view.finish(report)
-        return report
-
-    async def _work(self) -> None:
-        from ..session import Session
-
-        try:
-            options = self.task.options.replace(audit=self._decided)
-            if self.nobody is None:
-                options = options.replace(person=self._person())
-            session: Session[Any] = Session(options, transport=self.task.transport)
-            async with session:
-                self._session = session
-                with anyio.move_on_after(self.task.timeout) as limit:
-                    await self._converse(session)
-                if limit.cancelled_caught:
-                    self._exit = self._exit or Exit.STALLED
-                    await self._stop(session, in_time=False)
-        except Error as error:
-            self._error = error
-
-    def _person(self) -> Person:
-        from .asking import AskPerson
-        from .terminal_view import TerminalView
-        from .typing_in import TerminalDialog
-
-        assert isinstance(self.view, TerminalView)
-        return AskPerson(TerminalDialog(self.view, self.interrupt))
-
-    def _doing(self) -> str:
-        """Say what the session is doing, in a word."""
-        waiting = None if self._session is None else self._session.waiting
-        return "Starting" if waiting is None else DOING.get(waiting.what.name, "Working")
-
-    async def _converse(self, session: Session[Any]) -> None:
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._show_notices, session)
-            tasks.start_soon(self._show_unsolicited, session)
-            turn = session.send(self.task.prompt)
-            try:
-                await self._show(turn)
-                self._reply = await turn
-                await session.finish_tasks("wait", TASKS_MAY_TAKE)
-                if self._reply.ok:
-                    self._check_budget(session)
-            except OSError as error:
-                self._not_written = error
-                await self._stop(session)
-            except Error as error:
-                self._error = error
-            tasks.cancel_scope.cancel()
-
-    def _check_budget(self, session: Session[Any]) -> None:
-        """Note a budget that the last call has used up: there was nothing left to interrupt."""
-        from ..errors import BudgetExceeded
-        from ..tracking import BudgetWatch
-
-        for alert in BudgetWatch(self.task.options.budgets).check(session.ledger):
-            if alert.level == "hard":
-                self._error = BudgetExceeded(str(alert), advice=LAST_CALL)
-
-    async def _show(self, turn: AnyTurn, name: str = "") -> None:
-        async for block in turn.iter_blocks():
-            for activity in self._log.note(block, name):
-                self.view.show(activity, self._log.depth(block.agent))
-
-    async def _show_unsolicited(self, session: Session[Any]) -> None:
-        numbers = count(2)
-        async for turn in session.unsolicited:
-            await self._show(turn, f"turn-{next(numbers)}-")
-
-    async def _show_notices(self, session: Session[Any]) -> None:
-        with session.events() as events:
-            async for event in events:
-                if (notice := notice_of(event)) is not None:
-                    self.view.show(notice)
-
-    def _decided(self, record: DecisionRecord) -> None:
-        made = decided_of(record)
-        self._decisions.append(made)
-        self._log.decided(made)
-        self.view.show(made)
-
-    # --- the end ---------------------------------------------------------------------------------
-
-    async def _watch_signals(self) -> None:
+    async def watch(self) -> None:
+        """Take signals until cancelled."""
         with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
             async with anyio.create_task_group() as tasks:
                 async for _ in signals:
-                    tasks.start_soon(self.interrupt)
+                    tasks.start_soon(self.press)
 
-    async def interrupt(self) -> None:
-        """Interrupt the turn; the second time, end the CLI; the third time, kill it."""
-        self._interrupts += 1
-        self._exit = Exit.INTERRUPTED
-        session = self._session
-        assert self._scope is not None
-        if session is None:
-            self._scope.cancel()
-        elif self._interrupts == 1:
-            self.view.note("Interrupting. Press Ctrl-C again to end the CLI.")
-            await self._stop(session)
-            self._scope.cancel()
-        elif self._interrupts == 2:
-            self.view.note("Ending the CLI. Press Ctrl-C again to kill it.")
-            await session.close()
+    async def press(self) -> None:
+        """Take the next step."""
+        self.presses += 1
+        if self.presses == 1:
+            self._note("Interrupting. Press Ctrl-C again to end the CLI.")
+            await self.stop()
+            self.scope.cancel()
+        elif self.presses == 2:
+            self._note("Ending the CLI. Press Ctrl-C again to kill it.")
+            await self.session.close()
         else:
-            await session.close(now=True)
+            await self.session.close(now=True)
 
-    async def _stop(self, session: Session[Any], *, in_time: bool = True) -> None:
-        """Interrupt the turn, and say what that did; that it did nothing, only if in time."""
+    async def stop(self) -> None:
+        """Interrupt the turn, and describe the effect."""
         with anyio.CancelScope(shield=True):
             try:
-                receipt = await session.interrupt(queued="cancel", timeout=MAY_STOP)
+                receipt = await self.session.interrupt(queued="cancel", timeout=MAY_STOP)
             except Error as error:
-                self.view.note(f"The turn could not be interrupted: {error}")
+                self._note(f"Interrupting the turn failed: {error}")
             else:
-                if in_time or receipt.outcome not in ("was_over", "nothing_running"):
-                    self.view.note(receipt_words(receipt))
+                if receipt.outcome not in ("was_over", "nothing_running"):
+                    self._note(receipt_words(receipt))
 
-    def _report(self, seconds: float) -> RunReport:
-        exit = self._outcome()
-        reply, error = self._reply, self._error
-        report = partial(
-            RunReport,
-            outcome=cast("Outcome", exit.name.lower()),
-            exit_code=int(exit),
-            seconds=round(seconds, 3),
-            decisions=self._decisions,
-            session_id=None if self._session is None else self._session.session_id,
-            error=None if error is None else error_report(error),
+
+async def run_task(
+    task: Task, view: View, ask: Callable[[Interrupts], Any] | None = None
+) -> RunReport:
+    """Run a task, show it, and report its end.
+
+    Args:
+        task: the task.
+        view: shows it.
+        ask: makes the approver; without it all requests are denied.
+
+    Raises:
+        OSError: the output cannot be written; the turn was interrupted.
+    """
+    started, interrupts = monotonic(), Interrupts(view.note)
+    progress = Progress(view, task.removed)
+    approver = NoPerson(task.options.policy) if ask is None else ask(interrupts)
+    options = task.options.replace(approver=approver, audit=progress.decided)
+    session: Session[Any] = Session(options, transport=task.connect)
+    interrupts.session = session
+    view.doing = lambda: doing_of(session)
+    ending = _Ending()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(interrupts.watch)
+        tasks.start_soon(view.run)
+        with interrupts.scope:
+            ending = await _work(session, task, progress, interrupts)
+        tasks.cancel_scope.cancel()
+    if isinstance(ending.error, OSError):
+        raise ending.error
+    exit = Exit.INTERRUPTED if interrupts.presses else _exit(task, ending, progress, approver)
+    report = _report(ending, exit, progress, session.session_id, monotonic() - started)
+    view.finish(report)
+    return report
+
+
+async def _work(
+    session: Session[Any], task: Task, progress: Progress, interrupts: Interrupts
+) -> _Ending:
+    ending = _Ending(exit=Exit.STALLED)
+    try:
+        async with session:
+            with anyio.move_on_after(task.timeout) as limit:
+                ending = await _converse(session, task, progress)
+            if limit.cancelled_caught or isinstance(ending.error, OSError):
+                await interrupts.stop()
+    except Error as error:
+        return _Ending(error=error)
+    return ending
+
+
+async def _converse(session: Session[Any], task: Task, progress: Progress) -> _Ending:
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(progress.show_notices, session)
+        tasks.start_soon(_show_unsolicited, session, progress)
+        try:
+            ending = await _turn(session, task, progress)
+        except (Error, OSError) as error:
+            ending = _Ending(error=error)
+        tasks.cancel_scope.cancel()
+    return ending
+
+
+async def _turn(session: Session[Any], task: Task, progress: Progress) -> _Ending:
+    turn: Turn[Any] = session.send(task.prompt)
+    await progress.show(turn)
+    reply = await turn
+    with suppress(TimeoutError):  # closing the session stops the background tasks
+        await session.wait_idle(tasks="wait", timeout=TASKS_MAY_TAKE)
+    return _Ending(reply, _spent(session) if reply.ok else reply.error)
+
+
+async def _show_unsolicited(session: Session[Any], progress: Progress) -> None:
+    async for turn in session.unsolicited:
+        await progress.show(turn)
+
+
+def _spent(session: Session[Any]) -> Error | None:
+    """Return an error if the last model call used up a budget: no turn was left to interrupt."""
+    alerts = BudgetWatch(session.options.budgets).check(session.ledger)
+    hard = [BudgetExceeded(str(it), advice=_LAST_CALL) for it in alerts if it.level == "hard"]
+    return hard[-1] if hard else None
+
+
+def _exit(task: Task, ending: _Ending, progress: Progress, approver: Any) -> Exit:
+    if isinstance(ending.error, Error):
+        return exit_for(ending.error)
+    if ending.exit is not None:
+        return ending.exit
+    if isinstance(approver, NoPerson) and approver.needed:
+        return Exit.NEEDS_PERSON
+    denied = progress.denied or bool(ending.reply and ending.reply.denials)
+    return Exit.DENIED if denied and not task.denied_ok else Exit.DONE
+
+
+def _report(
+    ending: _Ending, exit: Exit, progress: Progress, session_id: str | None, seconds: float
+) -> RunReport:
+    fields: dict[str, Any] = {}
+    if isinstance(error := ending.error, Error):
+        cause = getattr(error, "cause", None)
+        fields["error"] = ErrorReport(
+            message=message_of(error),
+            cause=None if cause is None else str(cause),
+            advice=advice_of(error),
+            retryable=error.retryable,
         )
-        if reply is None:
-            return report()
-        return report(
-            text=reply.text,
-            output=reply.output,
-            model=next(iter(reply.model_usage), None),
-            turns=reply.result.num_turns or 1,
-            tokens=reply.totals.tokens,
-            cost_usd=reply.cost_usd,
-        )
-
-    def _outcome(self) -> Exit:
-        if self._exit is not None:
-            return self._exit
-        if self._reply is not None and not self._reply.ok:
-            self._error = self._error or self._reply.error
-        if self._error is not None:
-            return exit_for(self._error)
-        if self.nobody is not None and self.nobody.needed:
-            return Exit.NEEDS_PERSON
-        denied = self._reply is not None and bool(self._reply.denials)
-        denied = denied or any(it.answer in DENIALS for it in self._decisions)
-        return Exit.DENIED if denied and not self.task.denied_ok else Exit.DONE
-
-
-def decided_of(record: DecisionRecord) -> Decided:
-    """Turn the library's record of a decision into what is shown of it."""
-    by = record.decided_by
-    if by.startswith("handler"):
-        by = "no terminal" if "Nobody" in by else "person"
-    return Decided(
-        kind=record.kind,
-        tool=record.tool,
-        answer=record.answer,
-        by=by,
-        reason=record.reason,
-        seconds=None if record.latency is None else round(record.latency, 3),
-    )
-
-
-def receipt_words(receipt: InterruptReceipt) -> str:
-    """Say what an interrupt did."""
-    words = {
-        "stopped": "The turn was stopped.",
-        "withdrawn": "The prompt was taken back before it began.",
-        "was_over": "The turn had ended already.",
-        "not_stopped": "The turn has not stopped.",
-        "nothing_running": "No turn was running.",
-    }[receipt.outcome]
-    if receipt.cancelled:
-        words += f" Dropped from the queue: {len(receipt.cancelled)}."
-    if receipt.still_queued:
-        words += f" Still queued: {len(receipt.still_queued)}."
-    return words
-
-
-def error_report(error: Error) -> ErrorReport:
-    """Describe an error as JSON types."""
-    cause = getattr(error, "cause", None)
-    return ErrorReport(
-        message=message_of(error),
-        cause=None if cause is None else str(cause),
-        advice=as_options(error.advice),
-        retryable=error.retryable,
+    if (reply := ending.reply) is not None:
+        fields |= {
+            "text": reply.text,
+            "output": reply.output,
+            "model": next(iter(reply.model_usage), None),
+            "model_calls": reply.result.num_turns or 1,
+            "tokens": reply.totals.tokens,
+            "cost_usd": reply.cost_usd,
+        }
+    return RunReport(
+        outcome=cast("Outcome", exit.name.lower()),
+        exit_code=int(exit),
+        seconds=round(seconds, 3),
+        decisions=progress.decisions,
+        session_id=session_id,
+        **fields,
     )

@@ -1,278 +1,355 @@
-"""What a task looks like on a terminal: Markdown as it comes, a line for each tool, a status."""
+"""Text for a person: finished blocks and tools as lines, and below them lines that change.
+
+There is no alternate screen, and nothing above the changing lines is ever touched: scrolling, tmux
+and copying work as usual.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from enum import Enum, auto
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from time import monotonic
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, Literal, TextIO, cast
 
 import anyio
+from rich.cells import cell_len
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
 
-from .markdown import MarkdownStream
+from ..approvals import TerminalIO
+from .console import (
+    MarkdownStream,
+    clip,
+    console_for,
+    is_pipe,
+    is_rich,
+    mark,
+    markdown_lines,
+    painted,
+    put,
+    wrapped,
+)
 from .reports import Activity, Decided, Notice, RunReport, TextPiece, ToolEnded, ToolStarted
-from .screen import Screen, is_pipe, size_of
-from .styles import Paint, is_rich
-from .text import cells, clip, one_line, safe, wrap
-from .views import ProgressLines, TextWriter, View, answer_of, seconds_of, summary_of
+from .text import duration, one_line
+from .views import View, answer_of, summary_of, write
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-__all__ = ["Drawing", "TerminalView"]
-
 Event = ToolStarted | ToolEnded | Decided | Notice
 """Any activity but text."""
 
-TICK = 0.25
-"""Seconds between two looks at the clock: it shows whole seconds."""
+TICK = 0.1
+"""Seconds between two drawings of the changing lines."""
 
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _AGENTS = frozenset({"Agent", "Task"})
 _NEEDS_PERSON = frozenset({"AskUserQuestion", "ExitPlanMode"})
 
 
-@dataclass(frozen=True, slots=True)
-class _Running:
-    """A tool that has not given its result."""
-
-    name: str
-    subject: str
-    depth: int
-    since: float
-
-
-class _Last(Enum):
-    """What was shown last: text has blank lines around it."""
-
-    NOTHING = auto()
-    TEXT = auto()
-    ENTRY = auto()
-
-
 class Drawing:
-    """Turns activities into lines: those that are finished, and those that still change.
+    """Turns activities into lines: finished ones, and changing ones.
 
     Args:
-        paint: puts the styles around text.
-        width: returns how many columns there are.
-        clock: returns the time in seconds.
+        console: knows the width and the marks.
+
+    Attributes:
+        since: the time of the last activity.
     """
 
-    def __init__(
-        self, paint: Paint, width: Callable[[], int], clock: Callable[[], float] = monotonic
-    ) -> None:
-        self._paint = paint
-        self._width = width
-        self._clock = clock
+    def __init__(self, console: Console) -> None:
+        self._console = console
         self._markdown: MarkdownStream | None = None
         self._block: str | None = None
-        self._last = _Last.NOTHING
+        self._last: Literal["", "text", "entry"] = ""
+        """The kind of the last lines: text has blank lines around it."""
         self._answered = False
         """A person has just answered a question or a plan."""
-        self._running: dict[str, _Running] = {}
-        self.since: float = clock()
-        """When something happened last."""
-        self.frame: int = 0
+        self._running: dict[str, tuple[ToolStarted, float]] = {}
+        self._frame = 0
+        self.since: float = monotonic()
 
-    # --- lines that stay -------------------------------------------------------------------------
+    # --- finished lines --------------------------------------------------------------------------
 
-    def text(self, piece: TextPiece) -> list[str]:
-        """Take a piece of the answer; return the lines of it that are finished."""
-        lines: list[str] = []
-        self.since = self._clock()
-        if piece.block != self._block:
+    def text(self, piece: TextPiece) -> list[Text]:
+        """Take a piece of the answer; return the lines that it completes."""
+        lines: list[Text] = []
+        self.since = monotonic()
+        if piece.block != self._block or self._markdown is None:
             lines += self.end_text()
             self._block = piece.block
-            self._markdown = MarkdownStream(self._width(), self._paint)
-            lines += [""] if self._last is not _Last.NOTHING else []
-        assert self._markdown is not None
-        self._markdown.width = max(self._width(), 10)
-        self._last = _Last.TEXT
+            self._markdown = MarkdownStream(self._console.width)
+            lines += [Text()] if self._last else []
+        self._markdown.width = self._console.width
+        self._last = "text"
         return lines + self._markdown.feed(piece.text)
 
-    def end_text(self) -> list[str]:
-        """Return what is left of the answer so far."""
+    def end_text(self) -> list[Text]:
+        """Return the rest of the answer so far."""
         stream, self._markdown, self._block = self._markdown, None, None
         return [] if stream is None else stream.end()
 
     def fresh(self) -> None:
-        """Begin something new: what follows is not part of what was shown before."""
-        self._last = _Last.TEXT
+        """Put a blank line before the next lines."""
+        self._last = "text"
 
-    def activity(self, activity: Event, depth: int) -> list[str]:
-        """Take anything but text; return the lines that say so."""
-        self.since = self._clock()
+    def activity(self, activity: Event) -> list[Text]:
+        """Take anything but text; return the lines for it."""
+        self.since = monotonic()
         if isinstance(activity, ToolStarted):
-            running = _Running(activity.name, activity.subject, depth, self._clock())
-            self._running[activity.id] = running
-            return self._agent(running) if activity.name in _AGENTS else self.end_text()
+            self._running[activity.id] = activity, self.since
+            if activity.name not in _AGENTS:
+                return self.end_text()
+            sign = Text(mark(self._console, "running"), "dim")
+            return self._after_text([self._entry(sign, activity)])  # its own tools follow
         if isinstance(activity, ToolEnded):
-            return self._tool(activity, depth)
+            return self._ended(activity)
         if isinstance(activity, Notice):
             return self.notice(activity.text)
-        if activity.by == "person":
-            self._last = _Last.ENTRY  # the question and its answer were shown
+        if activity.by == "approver":
+            self._last = "entry"  # the question and its answer are on the screen
             self._answered = activity.kind in ("question", "plan")
         return []
 
-    def _agent(self, running: _Running) -> list[str]:
-        """Announce a subagent, whose own tools follow."""
-        mark = self._paint("dim", self._paint.mark("running"))
-        return self._after_text([self._entry(mark, running.name, running.subject, running.depth)])
-
-    def _tool(self, ended: ToolEnded, depth: int) -> list[str]:
-        running = self._running.pop(ended.id, None)
+    def _ended(self, ended: ToolEnded) -> list[Text]:
+        self._running.pop(ended.id, None)
         if ended.name in _NEEDS_PERSON and self._answered:
             self._answered = False
-            return []  # what was asked and answered stands there already
-        subject = "" if running is None else running.subject
-        mark = self._paint("ok", self._paint.mark("done"))
-        if not ended.ok:
-            mark = self._paint("bad", self._paint.mark("failed"))
+            return []  # the question and its answer are on the screen
+        name, style = ("done", "ok") if ended.ok else ("failed", "bad")
         summary = f"denied: {ended.summary}" if ended.denied else ended.summary
-        took = seconds_of(ended.seconds)
-        return self._after_text([self._entry(mark, ended.name, subject, depth, summary, took)])
+        sign = Text(mark(self._console, name), style)
+        return self._after_text([self._entry(sign, ended, summary, duration(ended.seconds))])
 
-    def notice(self, text: str) -> list[str]:
-        """Say something beside the task."""
-        first, *more = wrap(safe(text), max(self._width() - 5, 10))
-        lines = [f"  {self._paint.mark('dot')} {first}", *(f"    {line}" for line in more)]
-        return self._after_text([self._paint("dim", line) for line in lines])
+    def notice(self, text: str) -> list[Text]:
+        """Return the lines of a remark beside the task."""
+        first, *more = wrapped(text, self._console.width - 5, "dim")
+        head = Text.assemble(f"  {mark(self._console, 'dot')} ", first, style="dim")
+        return self._after_text([head, *(Text("    ").append_text(line) for line in more)])
 
-    def _after_text(self, lines: list[str]) -> list[str]:
+    def _after_text(self, lines: list[Text]) -> list[Text]:
         """Put lines below the text before them, with a blank line between."""
-        gap = [""] if self._last is _Last.TEXT else []
-        self._last = _Last.ENTRY
+        gap = [Text()] if self._last == "text" else []
+        self._last = "entry"
         return [*self.end_text(), *gap, *lines]
 
-    def _entry(self, mark: str, name: str, subject: str, depth: int, *more: str) -> str:
-        """Write a line that fits: mark, name, subject, and what there is to say about it."""
-        paint, width = self._paint, self._width() - 1
-        indent = "  " * (depth + 1)
-        name = one_line(name, max(width // 2, 8))
-        tail = "".join(f" {paint.mark('dot')} {part}" for part in more if part)
-        room = width - cells(indent) - 2 - cells(name) - 1
-        tail = clip(tail, max(room - min(cells(subject), room // 3), 0))
-        subject = clip(subject, max(room - cells(tail), 0)) if room - cells(tail) > 3 else ""
-        line = f"{indent}{mark} {paint('tool', name)}"
-        return line + (f" {subject}" if subject else "") + paint("dim", tail)
+    def _entry(self, sign: Text, tool: ToolStarted | ToolEnded, *more: str) -> Text:
+        """Write a line that fits: mark, name, subject, and remarks about it."""
+        width, subject = self._console.width - 1, tool.subject
+        head = Text("  " * (tool.depth + 1)).append_text(sign).append(" ")
+        head.append(one_line(tool.name, max(width // 2, 8)), "strong")
+        tail = "".join(f" {mark(self._console, 'dot')} {part}" for part in more if part)
+        room = width - head.cell_len - 1
+        room -= min(cell_len(tail), room - min(cell_len(subject), room // 3))
+        if subject and room > 3:
+            head.append(f" {one_line(subject, room)}")
+        return clip(head.append(tail, "dim"), width)
 
-    # --- lines that change -----------------------------------------------------------------------
+    # --- changing lines --------------------------------------------------------------------------
 
-    def changing(self, status: str) -> list[str]:
-        """Return what is under way: the growing line, the tools, and what it waits for."""
-        lines = [] if self._markdown is None else self._markdown.growing
-        if lines and self._markdown is not None:
-            return lines
-        now, frame = self._clock(), self._spinner()
-        for running in self._running.values():
-            if running.name not in _AGENTS:
-                took = f"{now - running.since:.0f} s"
-                entry = self._entry(frame, running.name, running.subject, running.depth, took)
-                lines.append(entry)
-        if not lines and status:
+    def changing(self, doing: str) -> list[Text]:
+        """Return the unfinished text, or the running tools, or the work of the session."""
+        self._frame += 1
+        if self._markdown is not None and (unfinished := self._markdown.unfinished):
+            return unfinished
+        frame = "*" if self._console.options.ascii_only else _FRAMES[self._frame % len(_FRAMES)]
+        spinner, now = Text(frame, "ask"), monotonic()
+        lines = [
+            self._entry(spinner, tool, f"{now - since:.0f} s")
+            for tool, since in self._running.values()
+            if tool.name not in _AGENTS
+        ]
+        if not lines and doing:
             took = f" {now - self.since:.0f} s" if now - self.since >= 1 else ""
-            lines.append(f"  {frame} {self._paint('dim', status + took)}")
-        return ["", *lines] if lines and self._last is _Last.TEXT else lines
+            lines = [Text.assemble("  ", spinner, (f" {doing}{took}", "dim"))]
+        return [Text(), *lines] if lines and self._last == "text" else lines
 
-    def _spinner(self) -> str:
-        frame = _FRAMES[self.frame % len(_FRAMES)] if self._paint.mark("done") == "✓" else "*"
-        return self._paint("ask", frame)
-
-    def summary(self, report: RunReport) -> list[str]:
+    def summary(self, report: RunReport) -> list[Text]:
         """Return the last lines."""
-        if not report.turns:
+        if not report.model_calls:
             return self.end_text()
         denied = [it for it in report.decisions if it.answer in ("deny", "decline", "skipped")]
-        parts = [summary_of(report).replace(", ", f" {self._paint.mark('dot')} ")]
-        if denied:
-            parts.append(f"{len(denied)} denied")
-        text = f" {self._paint.mark('dot')} ".join(parts)
-        return [*self.end_text(), "", self._paint("dim", clip(text, self._width() - 1))]
+        parts = [*summary_of(report), *([f"{len(denied)} denied"] if denied else [])]
+        text = f" {mark(self._console, 'dot')} ".join(parts)
+        return [*self.end_text(), Text(), clip(Text(text, "dim"), self._console.width - 1)]
 
 
-class TerminalView(View):
-    """Shows a task to a person who watches.
+class TextView(View):
+    """Prints the answer to stdout and all else to stderr, on terminals and elsewhere.
 
     Args:
-        out: where the answer goes.
-        err: where everything else goes.
-        structured: whether the answer is JSON, which is not shown before it is complete.
+        structured: whether the answer is JSON, which is shown when it is complete.
+
+    Attributes:
+        console: the terminal of progress and questions.
     """
 
-    def __init__(
-        self, out: TextIO | None = None, err: TextIO | None = None, *, structured: bool = False
-    ) -> None:
-        super().__init__(out, err)
-        self._pretty = is_rich(self.out)
-        self._watched = self.err if is_rich(self.err) else self.out
+    def __init__(self, *, structured: bool = False) -> None:
         self._structured = structured
-        self.paint: Paint = Paint.for_stream(self._watched)
-        # What comes out of a pipe may be shown on this terminal, and must not be drawn over.
-        self.screen: Screen = Screen(self._watched, live=not is_pipe(self.out))
-        self.drawing: Drawing = Drawing(self.paint, lambda: size_of(self._watched)[0])
-        self._raw = TextWriter(self.out)
-        # If only stdout is a terminal, what is not the answer goes to a file, as plain lines.
-        self._plain = None if self._watched is self.err else ProgressLines(self.err)
+        out, err = console_for(sys.stdout), console_for(sys.stderr)
+        self._pretty = is_rich(sys.stdout)
+        """Render the answer as Markdown; else print it unchanged."""
+        # One console for both, where both are the same terminal.
+        self._answer = out
+        self.console: Console = out if self._pretty and is_rich(sys.stderr) else err
+        self._drawing = Drawing(self.console)
+        self._live = Live(
+            console=self.console,
+            auto_refresh=False,
+            transient=True,
+            get_renderable=lambda: Text("\n").join(self._drawing.changing(self.doing())),
+            redirect_stdout=False,
+            redirect_stderr=False,
+        )
+        # A program behind a pipe may write to this terminal: changing lines would erase that.
+        self._is_live = is_rich(sys.stderr) and not is_pipe(sys.stdout)
+        self._held: list[tuple[Console, Sequence[Text]]] | None = None
+        self._block: str | None = None
+        self._is_at_start = True
 
-    def show(self, activity: Activity, depth: int = 0) -> None:
-        """Show it."""
-        if isinstance(activity, TextPiece):
-            if activity.agent is None and not self._structured:
-                self._text(activity)
+    def _print(self, lines: Sequence[Text], console: Console | None = None) -> None:
+        if self._held is not None:
+            self._held.append((console or self.console, lines))
         else:
-            self._progress(activity, depth)
-        self._refresh()
+            put(console or self.console, *lines)
 
-    def _text(self, piece: TextPiece) -> None:
+    def show(self, activity: Activity) -> None:
+        """Show an activity."""
+        if not isinstance(activity, TextPiece):
+            if isinstance(activity, ToolStarted):
+                self._end_text()
+            self._print(self._drawing.activity(activity))
+        elif activity.agent is None and not self._structured:
+            if self._pretty:
+                self._print(self._drawing.text(activity), self._answer)
+            else:
+                self._write(activity)
+
+    def _write(self, piece: TextPiece) -> None:
+        """Write text as it is, with a blank line between two blocks."""
+        self._drawing.since = monotonic()
+        if self._block not in (None, piece.block):
+            write("\n" if self._is_at_start else "\n\n")
+        self._block, self._is_at_start = piece.block, piece.text.endswith("\n")
+        write(piece.text)
+
+    def _end_text(self) -> None:
+        """End the last line: other output may follow in the same place."""
         if self._pretty:
-            self.screen.print(self.drawing.text(piece), self.out)
-            return
-        self.drawing.since = monotonic()
-        self._raw.write(piece)
-
-    def _progress(self, activity: Event, depth: int) -> None:
-        if isinstance(activity, ToolStarted):
-            self._raw.end_line()
-            self.screen.print(self.drawing.end_text(), self.out)
-        if self._plain is None:
-            self.screen.print(self.drawing.activity(activity, depth))
-        else:
-            self._plain.show(activity, depth)
+            self._print(self._drawing.end_text(), self._answer)
+        elif not self._is_at_start:
+            self._is_at_start = True
+            write("\n")
 
     def note(self, text: str) -> None:
-        """Tell the person."""
-        self.screen.print(self.drawing.notice(text))
-
-    def _refresh(self) -> None:
-        self.screen.change(self.drawing.changing(self.doing()))
+        """Show a remark."""
+        self._print(self._drawing.notice(text))
 
     async def run(self) -> None:
-        """Let the clock go on."""
-        while True:
-            self._refresh()
-            await anyio.sleep(TICK)
-            self.drawing.frame += 1
+        """Draw the changing lines again and again."""
+        try:
+            while self._is_live:
+                if self._held is None:
+                    self._live.start()
+                    self._live.refresh()
+                await anyio.sleep(TICK)
+        finally:
+            self._live.stop()
+
+    def finish(self, report: RunReport) -> None:
+        """Show the rest, and the effort."""
+        if self._structured and report.output is not None:
+            write(f"{answer_of(report)}\n")
+        self._end_text()
+        self._print(self._drawing.summary(report))
 
     @asynccontextmanager
     async def asking(self) -> AsyncIterator[None]:
         """Leave the terminal to a question."""
-        self.screen.print(self.drawing.end_text(), self.out)
-        with self.screen.held():
+        self._end_text()
+        self._live.stop()
+        held = self._held = []
+        try:
             yield
-        self.drawing.since = monotonic()
+        finally:
+            self._held = None
+            for console, lines in held:
+                put(console, *lines)
+            self._drawing.since = monotonic()
 
-    def finish(self, report: RunReport) -> None:
-        """Show the rest, and what it took."""
-        self.screen.change([])
-        if self._structured and report.output is not None:
-            self._write(f"{answer_of(report)}\n")
-        self._raw.end_line()
-        self.screen.print(self.drawing.end_text(), self.out)
-        if self._plain is None:
-            self.screen.print(self.drawing.summary(report))
-        elif report.turns:
-            self._plain.say(summary_of(report))
+
+class ConsoleIO(TerminalIO):
+    """Asks on the terminal of a console.
+
+    Args:
+        console: the terminal.
+    """
+
+    can_edit = True
+
+    def __init__(self, console: Console) -> None:
+        super().__init__()
+        self.console: Console = console
+
+    @property
+    def columns(self) -> int:
+        """The number of columns."""
+        return self.console.width
+
+    def show(self, line: str, style: str = "") -> None:
+        """Show a line in a style."""
+        put(self.console, Text.from_ansi(line, style=style))
+
+    def markdown(self, text: str, width: int) -> Sequence[str]:
+        """Render Markdown."""
+        return painted(self.console, markdown_lines(text, width)).splitlines()
+
+
+class ViewIO(ConsoleIO):
+    """Asks on the terminal of a view: prompt_toolkit reads, and the view holds its output back.
+
+    Args:
+        view: shows the task.
+        interrupt: called when the person presses Ctrl-C instead of answering.
+    """
+
+    def __init__(self, view: TextView, interrupt: Callable[[], Awaitable[None]]) -> None:
+        super().__init__(view.console)
+        self._view = view
+        self._interrupt = interrupt
+        self._prompts: Any = None
+        self._is_new = True
+
+    def asking(self) -> AbstractAsyncContextManager[None]:
+        """Stop drawing."""
+        self._is_new = True
+        return self._view.asking()
+
+    async def read(self, *, text: str = "", multiline: bool = False) -> str:
+        """Read a line, or several."""
+        from prompt_toolkit import PromptSession
+        from prompt_toolkit.input import create_input
+        from prompt_toolkit.output import create_output
+
+        if self._prompts is None:
+            output = create_output(cast("TextIO", self.console.file))
+            self._prompts = PromptSession(input=create_input(always_prefer_tty=True), output=output)
+        if self._is_new:
+            self._forget()
+        sign = "" if multiline else f"{mark(self.console, 'you')} "
+        try:
+            typed: str = await self._prompts.prompt_async(sign, default=text, multiline=multiline)
+        except KeyboardInterrupt:
+            await self._interrupt()
+            raise EOFError("Ctrl-C was pressed") from None
+        return typed
+
+    def _forget(self) -> None:
+        """Drop everything typed before the question: it is no answer to it."""
+        import termios
+
+        self._is_new = False
+        self._prompts.input.flush_keys()
+        termios.tcflush(self._prompts.input.fileno(), termios.TCIFLUSH)

@@ -1,88 +1,49 @@
-"""Text from elsewhere, made safe to show.
+"""Text from elsewhere as text for a terminal, and a few words about numbers.
 
-What a model, a file or a server says can contain anything, also sequences that move the cursor, set
-the title of the window, or turn the direction of writing. `safe` is the one way on which such text
-gets to a terminal: what a terminal would act upon or hide is shown as an escape.
+Text from a model, a file or a server can contain anything, also sequences that move the cursor, set
+the title of the window, or turn the direction of writing. `safe` escapes everything that a terminal
+would act upon or hide; no such text reaches a terminal without it.
 """
 
 from __future__ import annotations
 
 import re
-import unicodedata
-from collections.abc import Iterator
-
-__all__ = ["cells", "clip", "fold", "one_line", "safe", "wrap"]
 
 _OURS = "❯"
-"""The mark before what a person types: text from elsewhere must not look like that."""
+"""The mark before what a person types: foreign text must not look like that."""
 _PLAIN = re.compile(r"[\n\t -~]*")
-_MOST_MARKS = 4
-"""Combining marks on one character: more than any language writes, and they would cover lines."""
 
 
 def safe(text: str) -> str:
     """Return text with everything escaped that a terminal would act upon or hide."""
     if _PLAIN.fullmatch(text):
         return text
-    from ..errors import visible  # not for the help, which has none of it
+    from ..errors import visible  # loads the errors, which the help does not need
 
-    return "".join(_shown(visible(text)))
-
-
-def _shown(text: str) -> Iterator[str]:
-    marks = 0
-    for character in text:
-        marks = marks + 1 if unicodedata.category(character) in ("Mn", "Me") else 0
-        hidden = marks > _MOST_MARKS or character == _OURS
-        yield character.encode("unicode_escape").decode() if hidden else character
+    return visible(text).replace(_OURS, "\\u276f")
 
 
 def one_line(text: str, width: int) -> str:
-    """Return text as one safe line, cut to a width."""
-    return clip(safe(" ".join(text.split())), width)
-
-
-def clip(line: str, width: int) -> str:
-    """Cut a safe line so that it fits into a width, with an ellipsis if something is missing."""
-    if cells(line) <= width:
+    """Return text as one safe line, cut to a width in cells."""
+    line = safe(" ".join(text.split()))
+    if len(line) <= width and line.isascii():
         return line
-    first = next(fold(line, max(width - 1, 1)))
-    return f"{first}…"
+    from rich.cells import cell_len, set_cell_size
+
+    return line if cell_len(line) <= width else f"{set_cell_size(line, max(width - 1, 0))}…"
 
 
-def cells(text: str) -> int:
-    """Return how many columns of a terminal a safe text takes."""
-    if text.isascii():
-        return len(text)
-    return sum(map(_cells, text))
+def counted(number: int, one: str, several: str = "") -> str:
+    """Return a number with its noun: `1 line`, `2 lines`."""
+    return f"{number} {one if number == 1 else several or f'{one}s'}"
 
 
-def _cells(character: str) -> int:
-    if unicodedata.category(character) in ("Mn", "Me"):
-        return 0
-    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
-
-
-def fold(line: str, width: int) -> Iterator[str]:
-    """Cut a safe line, wherever that is, into parts that fit into a width."""
-    part, used = "", 0
-    for character in line.expandtabs(4):
-        size = _cells(character)
-        if used + size > width and part:
-            yield part
-            part, used = "", 0
-        part += character
-        used += size
-    yield part
-
-
-def wrap(text: str, width: int) -> list[str]:
-    """Wrap a safe text at its blanks; there is one line at least."""
-    lines, line = [], ""
-    for word in text.split():
-        for part in fold(word, width):
-            if line and cells(line) + 1 + cells(part) > width:
-                lines.append(line)
-                line = ""
-            line = f"{line} {part}" if line else part
-    return [*lines, line]
+def duration(seconds: float) -> str:
+    """Write a duration in a few characters."""
+    if seconds < 0.0995:
+        return f"{seconds * 1000:.{1 if seconds < 0.00995 else 0}f} ms"
+    if seconds < 60:
+        return f"{seconds:.{2 if seconds < 10 else 1}f} s"
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s"

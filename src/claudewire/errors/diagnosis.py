@@ -1,33 +1,15 @@
-"""Finding the cause of a failure in the evidence, and what to do about it."""
+"""Find the cause of a failure in the evidence, and the advice that helps."""
 
 from __future__ import annotations
 
 import re
 import signal
-from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
+from collections.abc import Iterable
 from typing import NamedTuple
 
-from ..wire import ResultMessage
-from .exceptions import Cause, CLIError, Evidence, signal_name
-from .failure_signs import (
-    KINDS,
-    RESULT_SIGNS,
-    SIGNS,
-    STARTUP_FAILURES,
-    STATUS_CLASSES,
-    STATUSES,
-    Sign,
-)
-
-__all__ = [
-    "Diagnosis",
-    "diagnose",
-    "diagnose_evidence",
-    "diagnose_result",
-    "diagnose_status",
-    "status_of",
-]
+from ..wire import Evidence, ResultMessage
+from .exceptions import Cause, CLIError, signal_name
+from .failure_signs import KINDS, SIGNS, STARTUP_FAILURES, STATUS_CLASSES, STATUSES
 
 _LONGEST = 500
 """Characters of the CLI's own output in a message."""
@@ -36,7 +18,7 @@ _API_ERROR = re.compile(
     r'API Error: (?:(?P<status>\d{3})\b|.*"type":"error","error":\{"type":"(?P<kind>\w+)")'
 )
 _KILLED_ADVICE = "The system may have killed it for lack of memory: see its log (dmesg)."
-_CRASHED = frozenset(["SIGSEGV", "SIGBUS", "SIGILL", "SIGABRT", "SIGFPE", "SIGTRAP"])
+_CRASHES = frozenset(["SIGSEGV", "SIGBUS", "SIGILL", "SIGABRT", "SIGFPE", "SIGTRAP"])
 _SUBTYPES = {
     "error_max_turns": "The turn reached its limit of steps (max_turns)",
     "error_max_budget_usd": "The turn reached its limit of cost (max_budget_usd)",
@@ -46,12 +28,12 @@ _SUBTYPES = {
 
 
 class Diagnosis(NamedTuple):
-    """What went wrong.
+    """A failure that was recognised.
 
     Attributes:
         cause: the kind of failure.
-        message: what happened, in words.
-        advice: what to do about it; may be empty.
+        message: the failure, in words.
+        advice: the next step for the user; may be empty.
     """
 
     cause: Cause
@@ -59,11 +41,9 @@ class Diagnosis(NamedTuple):
     advice: str = ""
 
 
-# 1.0.128 to 2.1.17 say no more than this when the API ends its reply before the first block is
-# complete. When a turn is interrupted, they say so; when a hook blocks a prompt, it is a success.
-_BROKEN_OFF = Diagnosis(
-    Cause.CONNECTION_LOST, "The reply of the API has ended too early", "Try again."
-)
+# 2.1.17 gives no reason if the API ends its reply before the first block is complete. It does say
+# so when a turn is interrupted.
+_CUT_OFF = Diagnosis(Cause.CONNECTION_LOST, "The API ended its reply too early", "Try again.")
 
 
 def diagnose(
@@ -72,9 +52,9 @@ def diagnose(
     """Make the error for a CLI that has ended, or can no longer be used.
 
     Args:
-        evidence: what is known.
-        result: the last one that the CLI gave, if it did.
-        phase: what it was doing, as in "while {phase}".
+        evidence: everything known.
+        result: the last result of the CLI.
+        phase: the activity it broke off, as in "while {phase}".
     """
     cause, message, advice = diagnose_evidence(evidence, result, phase=phase)
     return CLIError(message, cause=cause, evidence=evidence, advice=advice)
@@ -83,17 +63,16 @@ def diagnose(
 def diagnose_evidence(
     evidence: Evidence, result: ResultMessage | None = None, *, phase: str = ""
 ) -> Diagnosis:
-    """Find out why a CLI has ended: from its last output or, if that says nothing, its exit."""
-    # Output that is not JSON is no message; it may be the complaint of a wrapper script.
+    """Find out why a CLI has ended: from its last output or, without any, from its exit."""
+    # Output that is not JSON may be the complaint of a wrapper script.
     noise = [line for line in evidence.received if not line.startswith("{")]
-    texts = [evidence.stderr, "\n".join(noise)]
-    if (found := _by_words(texts, (*SIGNS, *RESULT_SIGNS))) is not None:
+    if (found := _by_words([evidence.stderr, "\n".join(noise)])) is not None:
         return found
     if result is not None and not result.ok:
         found = diagnose_result(result)
         if found.cause is not Cause.UNKNOWN:
             return found
-    return _by_its_end(evidence, f" while {phase}" if phase else "")
+    return _by_exit(evidence, f" while {phase}" if phase else "")
 
 
 def diagnose_result(result: ResultMessage, *, was_silent: bool = False) -> Diagnosis:
@@ -101,73 +80,55 @@ def diagnose_result(result: ResultMessage, *, was_silent: bool = False) -> Diagn
 
     Args:
         result: its result.
-        was_silent: nothing was said in the turn, not even that it was interrupted.
+        was_silent: the turn had no output, not even that it was interrupted.
     """
     words = [*(result.errors or []), result.result or ""]
     said = _shortened("; ".join(word for word in words if word))
     if (reason := result.startup_failure_reason) is not None:
         cause, advice = STARTUP_FAILURES.get(reason, (Cause.REFUSED, ""))
         return Diagnosis(cause, f"The CLI refuses to start: {said or reason}", advice)
-    if (found := _by_words(words, (*RESULT_SIGNS, *SIGNS))) is not None:
-        return found
-    status = result.api_error_status or _status_in(words)
-    if status is not None and (found := diagnose_status(status, said)) is not None:
+    if (found := _by_words(words) or _by_status(result, words, said)) is not None:
         return found
     if result.subtype == "success" and result.was_aborted:
         return Diagnosis(Cause.UNKNOWN, "The turn was stopped before its end")
     if was_silent and not said and result.subtype == "error_during_execution":
-        return _BROKEN_OFF
+        return _CUT_OFF
     meaning = _SUBTYPES.get(result.subtype, "The turn failed")
     return Diagnosis(Cause.UNKNOWN, f"{meaning}: {said}" if said else meaning)
 
 
-def diagnose_status(status: int, said: str = "") -> Diagnosis | None:
-    """Find out what an HTTP status of the API means; None if it is no error."""
-    found = STATUSES.get(status) or STATUS_CLASSES.get(status // 100)
+def status_of(kind: str | None) -> int | None:
+    """Return the HTTP status of a kind of API error; None if it is unknown."""
+    return None if kind is None else KINDS.get(kind)
+
+
+def _by_words(texts: Iterable[str]) -> Diagnosis | None:
+    for text in filter(None, texts):
+        for sign in SIGNS:
+            if (match := sign.pattern.search(text)) is not None:
+                line = text[text.rfind("\n", 0, match.start()) + 1 :].partition("\n")[0]
+                meaning = sign.message.format(match[1] if match.re.groups else "")
+                message = f"{meaning}: {_shortened(line)}"
+                return Diagnosis(sign.cause, message, sign.advice)
+    return None
+
+
+def _by_status(result: ResultMessage, words: Iterable[str], said: str) -> Diagnosis | None:
+    """Find out the meaning of an HTTP status of the API; None if it is no error."""
+    status = result.api_error_status or _status_in(words)
+    found = None if status is None else STATUSES.get(status) or STATUS_CLASSES.get(status // 100)
     if found is None:
         return None
     cause, meaning, advice = found
     return Diagnosis(cause, f"{meaning}: {said}" if said else meaning, advice)
 
 
-def status_of(kind: str | None) -> int | None:
-    """Return the status that the API gives with this kind of error; None if there is no such."""
-    return None if kind is None else KINDS.get(kind)
-
-
 def _status_in(words: Iterable[str]) -> int | None:
-    """The status in a message of a CLI that does not give it in a field."""
+    """Return the status in a message of a CLI that does not give it in a field."""
     for word in words:
         if (match := _API_ERROR.match(word)) is not None:
             return int(match["status"]) if match["status"] else KINDS.get(match["kind"])
     return None
-
-
-# --- by what was said -----------------------------------------------------------------------------
-
-
-def _by_words(texts: Iterable[str], signs: Sequence[Sign]) -> Diagnosis | None:
-    for text in texts:
-        for sign in signs if text else ():
-            if (match := sign.pattern.search(text)) is not None:
-                begin = text.rfind("\n", 0, match.start()) + 1
-                line = text[begin:].partition("\n")[0].strip()
-                message = sign.message.format(match[1] if match.re.groups else "")
-                return Diagnosis(
-                    sign.cause,
-                    f"{message}: {_shortened(line)}{_reset(sign, match[0])}",
-                    sign.advice,
-                )
-    return None
-
-
-def _reset(sign: Sign, words: str) -> str:
-    """Write the time when a limit is reset, which old CLIs give in seconds."""
-    seconds = words.rpartition("|")[2]
-    if sign.cause is not Cause.LIMIT_REACHED or not seconds.isdigit():
-        return ""
-    moment = datetime.fromtimestamp(int(seconds), UTC)
-    return f" (until {moment:%Y-%m-%d %H:%M} UTC)"
 
 
 def _shortened(text: str) -> str:
@@ -175,10 +136,7 @@ def _shortened(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
-# --- by how it ended ------------------------------------------------------------------------------
-
-
-def _by_its_end(evidence: Evidence, when: str) -> Diagnosis:
+def _by_exit(evidence: Evidence, when: str) -> Diagnosis:
     if evidence.signal is not None:
         return _by_signal(evidence.signal, when)
     match evidence.exit_code:
@@ -189,8 +147,7 @@ def _by_its_end(evidence: Evidence, when: str) -> Diagnosis:
         case 127:
             advice = "Give its whole path in the command."
             return Diagnosis(Cause.NOT_FOUND, f"The command could not find the CLI{when}", advice)
-        case 137:
-            # The exit code that shells and containers give for SIGKILL.
+        case 137:  # SIGKILL, in shells and containers
             message = f"The CLI was killed{when}, most likely for lack of memory"
             return Diagnosis(Cause.OUT_OF_MEMORY, message, "Give it more memory.")
         case int(code) if 128 < code < 128 + signal.NSIG:
@@ -200,7 +157,7 @@ def _by_its_end(evidence: Evidence, when: str) -> Diagnosis:
 
 def _by_signal(number: int, when: str) -> Diagnosis:
     name = signal_name(number)
-    if name in _CRASHED:
+    if name in _CRASHES:
         return Diagnosis(Cause.KILLED, f"The CLI has crashed{when} with {name}")
     advice = _KILLED_ADVICE if name == "SIGKILL" else "Another process has ended it."
     return Diagnosis(Cause.KILLED, f"The CLI was killed{when} by {name}", advice)

@@ -1,14 +1,14 @@
 """The exceptions of the library. Each has a `message`, an `advice`, `evidence` and `retryable`.
 
 Error                       the base of all
-├─ LocalProtocolError       we tried to send what must not be sent now (a defect here, or in a
-│                           custom request)
+├─ LocalProtocolError       a message that must not be sent now (a defect here, or in a custom
+│                           request)
 ├─ TransportClosed          the transport is closed, or the CLI has exited
-├─ OptionsError             options that make no sense; nothing was started
-├─ SessionClosed            the session was closed before this call, or while it waited
-├─ SessionFailed            the session was ended because something in this process has failed
-├─ CLIError                 the CLI could not be started, or has ended; `cause` says why
-│  └─ CLINotFoundError      … because it is not installed, or not where it was looked for
+├─ OptionsError             an option is unknown, invalid, or conflicts with another
+├─ SessionClosed            the session was closed before or during this call
+├─ SessionFailed            a failure in this process ended the session
+├─ CLIError                 the CLI could not be started, or has ended; `cause` gives the reason
+│  └─ CLINotFoundError      … because it is not installed, or not in the expected place
 ├─ RequestError             the CLI refused a request
 │  ├─ UnsupportedRequest    … because it does not know it
 │  └─ RequestTimeout        … or did not answer in time
@@ -16,12 +16,10 @@ Error                       the base of all
    ├─ TurnCancelled         … because it was withdrawn before it started
    ├─ BudgetExceeded        … because a limit of the application was reached
    ├─ TurnStalled           … because nothing happened for too long
-   └─ OutputError           … or its output is not of the type that was asked for
+   └─ OutputError           … or its output is not of the requested type
 
-Other packages add their own: `RecordingError`, `SchemaMismatch`, `AnswerError`, `HookResultError`
-and more, all of them an `Error`. `ToolError` is one too, although the application raises it: its
-message is for the model. Not an `Error` are exceptions that stay inside one package, and
-`CageError`, which is raised in a process that loads as little of the library as possible.
+Other packages add their own, such as `RecordingError` and `ToolError`. Exceptions that stay inside
+one package need not be an `Error`.
 """
 
 from __future__ import annotations
@@ -30,37 +28,14 @@ import signal
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from ..wire import Error, Evidence, LocalProtocolError
+from ..wire import Error, Evidence
 
 if TYPE_CHECKING:
     from ..wire import ResultMessage
 
-__all__ = [
-    "BudgetExceeded",
-    "CLIError",
-    "CLINotFoundError",
-    "Cause",
-    "Error",
-    "Evidence",
-    "LocalProtocolError",
-    "OptionsError",
-    "OutputError",
-    "RequestError",
-    "RequestTimeout",
-    "SessionClosed",
-    "SessionFailed",
-    "TransportClosed",
-    "TurnCancelled",
-    "TurnError",
-    "TurnStalled",
-    "UnsupportedRequest",
-    "describe",
-    "words_of",
-]
-
 
 def words_of(error: BaseException) -> str:
-    """Return what an exception says, or its name if it says nothing, or cannot be made a string."""
+    """Return the message of an exception, or its type if it has none."""
     try:
         return str(error) or type(error).__name__
     except BaseException:
@@ -68,17 +43,17 @@ def words_of(error: BaseException) -> str:
 
 
 def describe(error: BaseException) -> str:
-    """Name an exception, and say what it says."""
+    """Format an exception as `Type: message`."""
     name, words = type(error).__name__, words_of(error)
     return name if words == name else f"{name}: {words}"
 
 
 class TransportClosed(Error):
-    """The transport is closed, or the peer no longer reads what it is sent."""
+    """The transport is closed, or the peer no longer reads."""
 
 
 class Cause(StrEnum):
-    """Why a CLI could not be used, or a turn has failed, as far as it can be told."""
+    """The reason why a CLI could not be used, or a turn has failed."""
 
     NOT_FOUND = "not found"
     WRONG_VERSION = "wrong version"
@@ -105,7 +80,7 @@ class Cause(StrEnum):
 
     @property
     def retryable(self) -> bool:
-        """Whether the same attempt may succeed later, with nothing changed but the time."""
+        """Whether the same attempt may succeed later."""
         return self in _RETRYABLE
 
 
@@ -126,7 +101,7 @@ _RETRYABLE = frozenset(
 
 
 class _CLIRelatedError(Error):
-    """An error that also shows how the CLI ended, and what it wrote to stderr."""
+    """An error that also shows the exit and the stderr of the CLI."""
 
     def __str__(self) -> str:
         session, ended = self.evidence.session, how_it_ended(self.evidence)
@@ -142,7 +117,7 @@ class _CLIRelatedError(Error):
 
 
 def how_it_ended(evidence: Evidence) -> str:
-    """Say how a CLI ended; empty if it has not."""
+    """Describe the exit of a CLI; empty if it still runs."""
     if evidence.signal is not None:
         return f"killed by {signal_name(evidence.signal)}"
     return "" if evidence.exit_code is None else f"exit code {evidence.exit_code}"
@@ -157,18 +132,18 @@ def signal_name(number: int) -> str:
 
 
 class OptionsError(Error, ValueError):
-    """Options that make no sense, alone or together. Nothing was started."""
+    """An option is unknown, invalid, or conflicts with another. Nothing was started."""
 
 
 class SessionClosed(_CLIRelatedError):
-    """The session was closed before this call, or while it waited."""
+    """The session was closed before or during this call."""
 
 
 class SessionFailed(_CLIRelatedError):
-    """The session was ended because something in this process has failed, and not the CLI.
+    """A failure in this process, not in the CLI, ended the session.
 
-    What failed is its `__cause__`: a price table or a transport of the application, for example, or
-    a defect of this library.
+    Its `__cause__` is that failure: in a price table or a transport of the application, for
+    example, or a defect of this library.
     """
 
 
@@ -176,7 +151,7 @@ class CLIError(_CLIRelatedError):
     """The CLI could not be started, has ended, or can no longer be used.
 
     Attributes:
-        cause: what kind of failure it is.
+        cause: the kind of failure.
     """
 
     def __init__(
@@ -207,7 +182,7 @@ class RequestError(_CLIRelatedError):
     """The CLI refused a request.
 
     Attributes:
-        request: what was asked, `set_model` for example.
+        request: the kind of request, `set_model` for example.
         code: the CLI's code for the reason, if it gave one.
     """
 
@@ -230,7 +205,7 @@ class UnsupportedRequest(RequestError):
 
 
 class RequestTimeout(RequestError, TimeoutError):
-    """The CLI did not answer in time. The request has been withdrawn."""
+    """The CLI did not answer in time. The request is withdrawn."""
 
     @property
     def retryable(self) -> bool:
@@ -242,9 +217,9 @@ class TurnError(_CLIRelatedError):
     """A turn ended without success.
 
     Attributes:
-        result: what the CLI said at its end; None if it said nothing.
-        cause: what kind of failure it is, as far as it can be told.
-        code: the CLI's code for the reason, if it reported an error with one.
+        result: the result of the CLI; None if it gave none.
+        cause: the kind of failure, as far as known.
+        code: the CLI's code for the reason, if it gave one.
     """
 
     def __init__(
@@ -273,7 +248,7 @@ class TurnCancelled(TurnError):
 
 
 class BudgetExceeded(TurnError):
-    """A limit of the application was reached, and the turn was interrupted."""
+    """A limit of the application was reached, so the turn was interrupted."""
 
 
 class TurnStalled(TurnError):
@@ -281,17 +256,17 @@ class TurnStalled(TurnError):
 
     @property
     def retryable(self) -> bool:
-        """True: what stalled may not stall again."""
+        """True: the next attempt may not stall."""
         return True
 
 
 class OutputError(TurnError):
-    """The turn has no output of the type that was asked for.
+    """The turn has no output of the requested type.
 
     Attributes:
-        text: what the model said instead.
-        value: the output as it came, if there was any.
-        problem: what is wrong with it.
+        text: the text of the model instead.
+        value: the output as it came, if any.
+        problem: the reason why it is not of the type.
     """
 
     def __init__(

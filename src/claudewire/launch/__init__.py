@@ -1,7 +1,7 @@
 """From options to a running CLI: found, given its arguments, started and connected.
 
 Here options become a command line, an environment and the `initialize` request. It uses `options`,
-`transport`, `simulator` and what is below them. Start with `connect`.
+`transport`, `simulator` and lower packages. Start with `connect`.
 """
 
 from __future__ import annotations
@@ -16,23 +16,21 @@ from .connect import (
     launch_of,
     open_transport,
 )
-from .initialize import initialize_request
-from .session_lock import Claim, SessionLock, claim_for, lock_holders, place_of
+from .delivery import initialize_request
+from .session_lock import ConversationLock, conversation_lock, lock_holders
 
 __all__ = [
     "CLI_VARIABLE",
-    "Claim",
     "Connect",
     "Connected",
-    "SessionLock",
+    "ConversationLock",
     "check_connect",
     "check_restart",
     "check_transport",
-    "claim_for",
+    "conversation_lock",
     "find_cli",
     "initialize_request",
     "launch_of",
     "lock_holders",
     "open_transport",
-    "place_of",
 ]

@@ -1,24 +1,20 @@
-"""Finds the CLI: where the options say, or where it usually is.
-
-It looks at a few dozen files at most. Where even those may be slow, as on a network drive, call it
-in a thread.
-"""
+"""Finds the CLI: at the place in the options, or at the usual places."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from glob import escape, glob
 
 from ..errors import CLINotFoundError, OptionsError
 from ..wire import parse_version
 
-__all__ = ["CLI_VARIABLE", "find_cli", "names_path"]
-
 CLI_VARIABLE = "CLAUDE_CODE_PATH"
-"""The environment variable that says where the CLI is."""
+"""The environment variable for the place of the CLI."""
 
 _NAME = "claude"
-_SCRIPTS = frozenset([".js", ".mjs", ".cjs"])
+_SCRIPTS = (".js", ".mjs", ".cjs")
 
 _ADVICE = (
     "Install it (npm install -g @anthropic-ai/claude-code), say where it is (cli=…, or the "
@@ -28,33 +24,18 @@ _ADVICE = (
 _HOMES = (
     ".local/bin",
     ".claude/local",
-    ".claude/local/node_modules/.bin",
     ".npm-global/bin",
-    ".npm-packages/bin",
     ".bun/bin",
     ".volta/bin",
     ".yarn/bin",
-    ".config/yarn/global/node_modules/.bin",
-    ".nvm/current/bin",
     "node_modules/.bin",
 )
 _SYSTEM = (
     "/usr/local/bin",
     "/opt/homebrew/bin",
     "/home/linuxbrew/.linuxbrew/bin",
-    "/opt/local/bin",
     "/usr/bin",
-    "/snap/bin",
 )
-
-
-def names_path(cli: str | os.PathLike[str] | Sequence[str] | None) -> bool:
-    """Whether this says where the CLI is, so that `find_cli` looks at one file only."""
-    if isinstance(cli, str):
-        return "/" in cli
-    if cli is None or isinstance(cli, os.PathLike):
-        return cli is not None
-    return bool(cli) and names_path(cli[0])
 
 
 def find_cli(
@@ -63,148 +44,92 @@ def find_cli(
     """Find the command that starts the CLI: one word, or several.
 
     Args:
-        cli: a path, a name to be looked up in PATH, or a whole command such as
-            `["ssh", "host", "claude"]`, of which only the first word is looked up here. None to
-            look into `CLAUDE_CODE_PATH`, then PATH, then the usual places.
-        env: the environment that the CLI will have.
+        cli: a path, a name to look up in PATH, or a whole command such as
+            `["ssh", "host", "claude"]`, whose first word is looked up here. None to search
+            `CLAUDE_CODE_PATH`, then PATH, then the usual places.
+        env: the environment of the CLI.
 
     Raises:
-        CLINotFoundError: it is not there, or cannot be run. Says where it was looked for.
+        CLINotFoundError: the CLI does not exist, or cannot be run. The message lists the places.
         OptionsError: the command is empty.
     """
-    search = _Search(env)
     if cli is None:
-        return search.anywhere()
-    if isinstance(cli, os.PathLike):
-        return search.at(os.fspath(cli))
-    if isinstance(cli, str):
-        return search.given(cli)
-    words = [os.fspath(word) for word in cli]
+        place = env.get(CLI_VARIABLE)
+        found = _found(place, env, f"{CLI_VARIABLE} is {place}: ") if place else _search(env)
+        return _command(found, env)
+    words = [os.fspath(cli)] if isinstance(cli, str | os.PathLike) else cli
     if not words or not words[0]:
-        raise OptionsError("The command that starts the CLI is empty")
-    return (*search.given(words[0]), *words[1:])
+        raise OptionsError("cli is an empty command")
+    return (*_command(_found(words[0], env), env), *words[1:])
 
 
-class _Search:
-    """Looks for programs, and remembers where."""
+def _search(env: Mapping[str, str]) -> str:
+    """Find the CLI in PATH or at the usual places."""
+    usual = [*_usual(env)]
+    found = _in_path(_NAME, env) or _which(_NAME, os.pathsep.join(usual))
+    if found is None:
+        variable = f"the environment variable {CLI_VARIABLE}, which is not set"
+        raise _missing("There is no `claude` here", [variable, _described_path(env), *usual])
+    return found
 
-    def __init__(self, env: Mapping[str, str]) -> None:
-        self._env = env
-        self._looked: list[str] = []
 
-    # --- what was asked for ----------------------------------------------------------------------
+def _found(name: str, env: Mapping[str, str], where: str = "") -> str:
+    """Find a program by its path, or by its name in PATH."""
+    if name[0] == "~" or "/" in name:
+        home = env.get("HOME")
+        if home and name.startswith("~/"):
+            name = f"{home}{name[1:]}"
+        path = os.path.abspath(os.path.expanduser(name))  # the CLI may run in another directory
+        if not os.path.isfile(path):
+            raise CLINotFoundError(f"{where}There is no file {path}", advice=_ADVICE)
+        return path
+    found = _in_path(name, env)
+    if found is None:
+        advice = f"If the name has several words, say cli={name.split()}." if " " in name else None
+        raise _missing(f"{where}There is no program `{name}`", [_described_path(env)], advice)
+    return found
 
-    def anywhere(self) -> tuple[str, ...]:
-        if place := self._env.get(CLI_VARIABLE):
-            # No other CLI will do.
-            return self.given(place, f"{CLI_VARIABLE} says {place}, but")
-        self._looked.append(f"the environment variable {CLI_VARIABLE}, which is not set")
-        found = self._in_path(_NAME) or self._first(self._usual(), _NAME)
-        if found is None:
-            raise self._missing("There is no `claude` here")
-        return self._command(found)
 
-    def given(self, name: str, where: str = "") -> tuple[str, ...]:
-        if not name:
-            raise OptionsError("The name of the CLI is empty")
-        if name[0] != "~" and "/" not in name:
-            return self._named(name, where)
-        return self.at(name, where)
+def _in_path(name: str, env: Mapping[str, str]) -> str | None:
+    return _which(name, env.get("PATH", ""))
 
-    def at(self, name: str, where: str = "") -> tuple[str, ...]:
-        path = self._expanded(name)
-        if os.path.isfile(path):
-            return self._command(path)
-        if os.path.isdir(path):
-            raise CLINotFoundError(f"{where} {path} is a directory".strip(), advice=_ADVICE)
-        words = f"{where} there is no file" if where else "There is no file"
-        raise CLINotFoundError(f"{words} {path}", advice=_ADVICE)
 
-    def _named(self, name: str, where: str) -> tuple[str, ...]:
-        found = self._in_path(name)
-        if found is None:
-            words = f"{where} there is no program" if where else "There is no program"
-            split = f"Was it meant to be several words? Then say cli={name.split()}."
-            raise self._missing(f"{words} `{name}`", split if " " in name else _ADVICE)
-        return self._command(found)
+def _which(name: str, path: str) -> str | None:
+    found = shutil.which(name, path=path) if path else None  # an empty path would be `os.defpath`
+    return found and os.path.abspath(found)
 
-    def _expanded(self, name: str) -> str:
-        # Absolute, because the CLI may run in another directory than this process.
-        if name[0] != "~":
-            return _absolute(name)
-        home = self._env.get("HOME")
-        if name[1:2] in ("", "/", os.sep) and home:
-            return _absolute(f"{home}{name[1:]}")
-        return _absolute(os.path.expanduser(name))
 
-    # --- where it may be -------------------------------------------------------------------------
+def _usual(env: Mapping[str, str]) -> Iterator[str]:
+    if prefix := env.get("NPM_CONFIG_PREFIX") or env.get("npm_config_prefix"):
+        yield os.path.join(prefix, "bin")
+    if home := env.get("HOME"):
+        yield from (os.path.join(home, folder) for folder in _HOMES)
+        # The versions of Node.js that nvm has installed, the newest first.
+        versions = glob(os.path.join(escape(home), ".nvm/versions/node/*/bin"))
+        yield from sorted(versions, key=lambda it: parse_version(it.split("/")[-2]), reverse=True)
+    yield from _SYSTEM
+    yield os.path.abspath("node_modules/.bin")
 
-    def _in_path(self, name: str) -> str | None:
-        entries = [entry for entry in self._env.get("PATH", "").split(os.pathsep) if entry]
-        self._looked.append(f"PATH: {os.pathsep.join(entries) or 'empty'}")
-        return self._first(map(_absolute, entries), name, note=False)
 
-    def _first(self, folders: Iterable[str], name: str, *, note: bool = True) -> str | None:
-        for folder in folders:
-            if note:
-                self._looked.append(folder)
-            if _is_program(path := os.path.join(folder, name)):
-                return path
-        return None
-
-    def _usual(self) -> Iterator[str]:
-        for name in ("NPM_CONFIG_PREFIX", "npm_config_prefix"):
-            if self._env.get(name):
-                yield os.path.join(self._env[name], "bin")
-        if home := self._env.get("HOME"):
-            yield from (os.path.join(home, folder) for folder in _HOMES)
-            yield from _of_nvm(home)
-        yield from _SYSTEM
-        yield _absolute("node_modules/.bin")
-
-    # --- how it is run ---------------------------------------------------------------------------
-
-    def _command(self, path: str) -> tuple[str, ...]:
-        """Return how to run a file."""
-        if os.path.splitext(path)[1].lower() in _SCRIPTS:
-            return (self._node(path), path)
-        if not os.access(path, os.X_OK):
-            advice = f"Make it executable: chmod +x {path}"
-            raise CLINotFoundError(f"{path} is not executable", advice=advice)
-        return (path,)
-
-    def _node(self, script: str) -> str:
-        node = self._in_path("node")
+def _command(path: str, env: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the command that runs a file."""
+    if path.endswith(_SCRIPTS):
+        node = _in_path("node", env)
         if node is None:
-            raise CLINotFoundError(
-                f"{script} needs Node.js, and there is no `node` in PATH",
-                advice="Install Node.js, or say the whole command: cli=[node, script].",
-            )
-        return node
-
-    def _missing(self, message: str, advice: str = _ADVICE) -> CLINotFoundError:
-        places = "\n".join(f"  {place}" for place in self._looked)
-        return CLINotFoundError(f"{message}. Searched:\n{places}", advice=advice)
-
-
-# Paths are strings here: to load `pathlib` takes 2 ms, and a session whose CLI is given needs none.
+            advice = "Install Node.js, or give the whole command: cli=[node, script]."
+            message = f"{path} needs Node.js, and there is no `node` in PATH"
+            raise _missing(message, [_described_path(env)], advice)
+        return (node, path)
+    if not os.access(path, os.X_OK):
+        advice = f"Make it executable: chmod +x {path}"
+        raise CLINotFoundError(f"{path} is not executable", advice=advice)
+    return (path,)
 
 
-def _absolute(path: str) -> str:
-    return path if path[0] == "/" else os.path.join(os.getcwd(), path.removeprefix("./"))
+def _described_path(env: Mapping[str, str]) -> str:
+    return f"PATH: {env.get('PATH') or 'empty'}"
 
 
-def _of_nvm(home: str) -> list[str]:
-    """The folders of all versions of Node.js that nvm has installed, the newest first."""
-    versions = os.path.join(home, ".nvm", "versions", "node")
-    try:
-        names = os.listdir(versions)
-    except OSError:
-        return []
-    return [os.path.join(versions, it, "bin") for it in sorted(names, key=parse_version)[::-1]]
-
-
-def _is_program(path: str) -> bool:
-    # Unlike `Path.is_file`, this is False for a folder in PATH that may not be looked into.
-    is_script = os.path.splitext(path)[1] in _SCRIPTS
-    return os.path.isfile(path) and (is_script or os.access(path, os.X_OK))
+def _missing(message: str, searched: Sequence[str], advice: str | None = None) -> CLINotFoundError:
+    places = "\n".join(f"  {place}" for place in searched)
+    return CLINotFoundError(f"{message}. Searched:\n{places}", advice=advice or _ADVICE)

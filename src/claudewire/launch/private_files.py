@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
 import weakref
 
 from ..errors import CLIError
 from ..transport import forget_folder, watch_folder
 
-__all__ = ["PrivateFiles"]
-
 
 class PrivateFiles:
     """A private directory (0700) with private files (0600), made when first needed.
 
-    The files must stay until the CLI has exited. What is not deleted by then is deleted with this
-    object, or when the interpreter exits; and by the guardian if this process is killed.
+    The files must stay until the CLI has exited. The rest is deleted with this object, or when the
+    interpreter exits; and by the guardian if this process is killed.
     """
 
     def __init__(self) -> None:
@@ -25,18 +25,14 @@ class PrivateFiles:
 
     @property
     def folder(self) -> str | None:
-        """Where the files are; None if there are none."""
+        """The directory of the files; None if there are none."""
         return self._folder
 
     def write(self, name: str, text: str) -> str:
-        """Write a new file and give its path.
-
-        Args:
-            name: its name, which says to a reader what it is.
-            text: its content.
+        """Write a new file, and return its path.
 
         Raises:
-            CLIError: it cannot be written.
+            CLIError: the file cannot be written.
         """
         self._count += 1
         try:
@@ -53,8 +49,6 @@ class PrivateFiles:
 
     def _made(self) -> str:
         if self._folder is None:
-            import tempfile  # most sessions need no files, and it loads a dozen modules
-
             self._folder = os.path.abspath(tempfile.mkdtemp(prefix="claudewire-"))
             self._delete = weakref.finalize(self, _delete, self._folder, os.getpid())
             watch_folder(self._folder)
@@ -75,7 +69,5 @@ class PrivateFiles:
 
 def _delete(folder: str, owner: int) -> None:
     if os.getpid() == owner:  # a fork leaves the files of its parent alone
-        import shutil
-
         shutil.rmtree(folder, ignore_errors=True)
         forget_folder(folder)

@@ -1,26 +1,23 @@
-"""What a session can be asked for, checked before anything starts.
+"""Options of a session, checked before anything starts.
 
 `Options` declares every option once and is frozen; a wrong value raises `OptionsError`. It uses
-`people`, `hooks`, `tools` and what is below them. Start with `options`, then `declaration`.
+`approvals`, `hooks`, `tools` and lower packages. Start with `options`.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from .._package import lazy_exports
-from .checks import seconds, whole_number
-from .frozen import thaw
-from .limits import Patience, Timeouts, Unread, WaitingFor
+from .agents import Agent, AgentMemory, AgentServer, check_agents
+from .checks import checked
 from .options import (
     DECLARATIONS,
     TOOLS_SERVER,
     Options,
+    OptionsDict,
+    OptionsWithoutOutput,
     check_options,
     configured_servers,
     given_options,
     hosted_servers,
-    option_of,
 )
 from .types import (
     CLI,
@@ -32,32 +29,23 @@ from .types import (
     NamedServer,
     PermissionPrompts,
     Plugin,
-    PluginDelivery,
     PreviewFormat,
     SettingSource,
+    StallTimeouts,
     StrPath,
     Thinking,
     ThinkingDisplay,
+    Timeouts,
+    UnreadLimit,
+    WaitingFor,
 )
-from .versions import MEASURED, may_ignore, unsupported
-
-if TYPE_CHECKING:
-    from .agents import Agent, AgentMemory, AgentMode, AgentServer, check_agents
-    from .keywords import (
-        OptionsDict,
-        OptionsWithoutOutput,
-        SandboxNetworkSettings,
-        SandboxSettings,
-    )
 
 __all__ = [
     "CLI",
     "DECLARATIONS",
-    "MEASURED",
     "TOOLS_SERVER",
     "Agent",
     "AgentMemory",
-    "AgentMode",
     "AgentServer",
     "AutoCompact",
     "Effort",
@@ -68,38 +56,21 @@ __all__ = [
     "Options",
     "OptionsDict",
     "OptionsWithoutOutput",
-    "Patience",
     "PermissionPrompts",
     "Plugin",
-    "PluginDelivery",
     "PreviewFormat",
-    "SandboxNetworkSettings",
-    "SandboxSettings",
     "SettingSource",
+    "StallTimeouts",
     "StrPath",
     "Thinking",
     "ThinkingDisplay",
     "Timeouts",
-    "Unread",
+    "UnreadLimit",
     "WaitingFor",
     "check_agents",
     "check_options",
+    "checked",
     "configured_servers",
     "given_options",
     "hosted_servers",
-    "may_ignore",
-    "option_of",
-    "seconds",
-    "thaw",
-    "unsupported",
-    "whole_number",
 ]
-
-if not TYPE_CHECKING:  # most sessions define no agents, and only type checkers need the keywords
-    __getattr__, __dir__ = lazy_exports(
-        __name__,
-        {
-            ".agents": "Agent AgentMemory AgentMode AgentServer check_agents",
-            ".keywords": "OptionsDict OptionsWithoutOutput SandboxNetworkSettings SandboxSettings",
-        },
-    )

@@ -1,4 +1,4 @@
-"""The use of a shell, and what rules say about it: its commands, and the files that they show."""
+"""Uses of a shell, compared with rules: its commands, and the files that they show."""
 
 from __future__ import annotations
 
@@ -10,44 +10,37 @@ from collections.abc import Iterable, Sequence
 from .file_use import NO_MATCH, Finding, UseContext, Verdict, path_allowed, scoped
 from .paths import is_protected, normal
 from .rules import Rule
-from .shell import (
-    LONGEST,
+from .shell.indirect_commands import IndirectCommands, indirect_commands
+from .shell.parser import LONGEST, parse
+from .shell.patterns import Match
+from .shell.programs import (
     SHELLS,
-    Command,
-    Hidden,
-    Match,
-    Script,
-    Word,
     Words,
     basename,
-    hidden_commands,
     is_harmless,
-    names_in,
     needed_commands,
-    parse,
     unwrapped,
     why_not_set,
 )
+from .shell.script import Command, Script, Word, names_in
 from .shell_files import NamedFile, critical_removal, named_files
-
-__all__ = ["CommandUse"]
 
 _HARMLESS_TARGETS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr"})
 
 _MOST_DIRECTORIES = 8
-"""How many are looked at. Beyond that it is not certain where a command runs."""
+"""More directories make it uncertain where a command runs."""
 
 _MOVERS = names_in("cd pushd popd chdir")
 _SETS_DIRECTORY = re.compile(r"(?:HOME|CDPATH|cdpath|PWD|OLDPWD)\+?=")
 """Variables that say where `cd` and `~` lead."""
 _OBEY_DIRECTORY = SHELLS | {"git"}
-"""Programs that run what they find in a directory, unseen: hooks, scripts."""
+"""Programs that run hooks or scripts of a directory."""
 _RUN_PROJECT = names_in("""
     ant bazel bun bundle cargo composer deno docker-compose dotnet eslint go gradle gradlew jest
     just lerna make mix mocha mvn mvnw ninja node nox npm npx nx php pip pnpm poetry prettier pytest
     python python3 rake rspec ruby sbt task tox tsc turbo uv vite vitest webpack yarn
     """)
-"""Programs that run the code of the project they are in: the same as here, while inside of it."""
+"""Programs that run the code of their project: the same code anywhere inside of it."""
 
 
 class CommandUse:
@@ -56,7 +49,7 @@ class CommandUse:
     Args:
         tool: the name of the tool.
         text: the command line; empty if there is none.
-        context: what the paths in it are relative to.
+        context: the context of the use.
     """
 
     def __init__(self, tool: str, text: str, context: UseContext) -> None:
@@ -70,9 +63,9 @@ class CommandUse:
         return parse(self.text)
 
     @functools.cached_property
-    def hidden(self) -> Hidden:
+    def indirect(self) -> IndirectCommands:
         """Every command that might be run."""
-        return hidden_commands(self.script, self.text)
+        return indirect_commands(self.script, self.text)
 
     @functools.cached_property
     def directories(self) -> list[str] | None:
@@ -80,17 +73,17 @@ class CommandUse:
         set_before = (it.name for one in self.script.commands for it in one.assignments)
         if any(_SETS_DIRECTORY.match(f"{name}=") for name in set_before):
             return None
-        return _directories_of(self.hidden.commands, self.context)
+        return _directories_of(self.indirect.commands, self.context)
 
     @functools.cached_property
     def files(self) -> list[NamedFile]:
         """Files that the commands name."""
-        return named_files(self.script, self.hidden, self.directories, self.context)
+        return named_files(self.script, self.indirect, self.directories, self.context)
 
-    # --- rules that forbid or ask ----------------------------------------------------------------
+    # --- rules that deny or ask ----------------------------------------------------------------
 
     def match(self, rule: Rule) -> Finding:
-        """Whether a rule that forbids or asks is about one of the commands."""
+        """Whether a rule that denies or asks matches one of the commands."""
         pattern = rule.command
         assert pattern is not None
         if self._too_long:
@@ -98,25 +91,25 @@ class CommandUse:
         if pattern.matches_text(self.text):
             return Finding(Match.YES, self.text)
         worst = self._unsure
-        for words, sure in self.hidden.commands.items():
+        for words, sure in self.indirect.commands.items():
             match = pattern.match(words, ignore_case=not self.context.case_sensitive)
             if match is not Match.NO:
                 found = Finding(match if sure else Match.MAYBE, " ".join(it.raw for it in words))
                 if found.match is Match.YES:
                     return found
                 worst = found
-        for text in self.hidden.texts:
+        for text in self.indirect.texts:
             if worst is NO_MATCH and pattern.mentioned_in(text):
                 worst = Finding(Match.MAYBE, text)
         return worst
 
     def match_path(self, rule: Rule, behavior: str) -> Finding:
-        """Whether a rule that forbids or asks is about a file that a command reads or writes."""
+        """Whether a rule that denies or asks matches a file of a command."""
         if rule.tool not in ("Read", "Edit", "Write"):
             return NO_MATCH
         if self._too_long:
             return Finding(Match.MAYBE, self.text)
-        worst = Finding(Match.MAYBE, "…") if self.hidden.may_be_anything else self._unsure
+        worst = Finding(Match.MAYBE, "…") if self.indirect.may_be_anything else self._unsure
         for file in self.files:
             match = file.match(rule, self.context)
             if match is Match.YES:
@@ -135,7 +128,7 @@ class CommandUse:
     # --- rules that allow ------------------------------------------------------------------------
 
     def allowed(self, rules: Sequence[Rule]) -> Verdict:
-        """Find the rule that allows all of it, and why; or None, and why not."""
+        """Find the rule that allows all of it."""
         about = list(scoped(rules, self.tool))
         for rule in about:
             pattern = rule.command
@@ -160,7 +153,7 @@ class CommandUse:
         )
 
     def is_spelled_out(self, rule: Rule) -> bool:
-        """Whether a rule has the whole of it, word for word, and nothing in it is left open."""
+        """Whether a rule has all of it, word for word."""
         commands = self.script.commands
         if rule.command is None or rule.command.kind != "exact" or not self.script.certain:
             return False
@@ -176,11 +169,11 @@ class CommandUse:
         here = self._where()
         for command in commands:
             if command.words and here != "here" and _depends_on_directory(command.words, here):
-                return f"what `{command.source}` runs depends on the directory, which changes"
+                return f"the program of `{command.source}` depends on the directory, which changes"
         return None
 
     def _where(self) -> str:
-        """Say where its commands run: `here`, `inside` of the working directories, `elsewhere`."""
+        """Return where its commands run: `here`, `inside` the working directories, `elsewhere`."""
         context = self.context
         if self.directories is None or context.cwd != context.base:
             return "elsewhere"
@@ -190,7 +183,7 @@ class CommandUse:
         return "inside" if all(map(context.contains, places)) else "elsewhere"
 
     def _unsafe(self, command: Command, rules: Sequence[Rule]) -> str | None:
-        """What is set or redirected that no rule allows; None if nothing is."""
+        """Return why a variable or a redirection is not allowed; None if all are."""
         for assignment in command.assignments:
             if (why_not := why_not_set(assignment, command.words)) is not None:
                 return why_not
@@ -245,10 +238,10 @@ class CommandUse:
         return path_allowed(rules, path, tool, self.context, writes=writes).rule is not None
 
     def why_always_ask(self) -> str:
-        """Why no rule can allow this; empty if one can."""
+        """Return why no rule can allow this; empty if one can."""
         if self._too_long:
             return f"it is longer than {LONGEST} characters"
-        removed = critical_removal(self.hidden.commands, self.context)
+        removed = critical_removal(self.indirect.commands, self.context)
         if removed is None:
             return ""
         return f"`{removed}` may remove a whole home, root or project directory"
@@ -282,7 +275,7 @@ def _target_of(words: Words, context: UseContext) -> str | None:
 def _directories_of(commands: Iterable[Words], context: UseContext) -> list[str] | None:
     """List the directories that relative paths may refer to; None if that is not certain.
 
-    It is not known which `cd` is executed, so each may add to every other.
+    Each `cd` may run or not, so each may add to every other.
     """
     found = {context.cwd: None}
     for words in commands:

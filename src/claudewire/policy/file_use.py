@@ -1,4 +1,4 @@
-"""The use of a tool that reads or writes files, and what rules say about it."""
+"""Uses of tools that read or write files, compared with rules."""
 
 from __future__ import annotations
 
@@ -18,10 +18,8 @@ from .paths import (
     problem_of,
 )
 from .rules import Rule
-from .shell import Match
+from .shell.patterns import Match
 from .tools import facts
-
-__all__ = ["NO_MATCH", "FileUse", "Finding", "UseContext", "Verdict", "path_allowed", "scoped"]
 
 _OF_PROCESS = re.compile(
     r"/proc/(?:self|thread-self|[0-9]+|[^/]*[*?\[][^/]*)/(?:task/[0-9]+/)?(cwd|root)?"
@@ -30,7 +28,7 @@ _NAMES = ("file_path", "notebook_path", "path", "filePath")
 
 
 class Finding(NamedTuple):
-    """Whether a rule that forbids or asks is about a use, and about which part of it."""
+    """Whether a rule that denies or asks matches a use, and the matching part."""
 
     match: Match
     part: str = ""
@@ -40,7 +38,7 @@ NO_MATCH = Finding(Match.NO)
 
 
 class Verdict(NamedTuple):
-    """The rule that allows something, and why; or None, and why not."""
+    """The rule that allows a use, with the reason; or None, with the reason."""
 
     rule: Rule | None
     why: str
@@ -48,17 +46,17 @@ class Verdict(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class UseContext:
-    """What applies to every use of a tool.
+    """The context of a use.
 
     Attributes:
-        base: the directory that relative rules are about.
+        base: the directory of relative rules.
         cwd: the working directory of this use.
         home: the home directory.
-        directories: where else the CLI may work.
+        directories: more directories of the CLI.
         case_sensitive: whether file names that differ in case are different files.
-        protect: whether some paths are never written without asking.
+        protect: whether edits of some paths always need a person.
         realpath: follows symbolic links, like `os.path.realpath`.
-        isdir: whether something is a folder; None if the files are on another machine.
+        isdir: whether a path is a folder; None if the files are on another machine.
     """
 
     base: str
@@ -71,7 +69,7 @@ class UseContext:
     isdir: Callable[[str], bool] | None
 
     def resolve(self, path: str, cwd: str | None = None) -> ResolvedPath:
-        """Find out where a path leads, seen from the working directory or another one."""
+        """Resolve a path, seen from the working directory or another one."""
         problem = problem_of(path)
         if problem is not None and (len(path) > LONGEST_PATH or "\0" in path):
             return ResolvedPath(path[:LONGEST_PATH], (), (), problem)
@@ -92,16 +90,16 @@ class UseContext:
         return ResolvedPath(path, tuple(dict.fromkeys(forms)), tuple(suspected), problem)
 
     def reaches_into(self, path: str, pattern: PathPattern, roots: Iterable[str]) -> bool:
-        """Whether there may be something in a path that a forbidding pattern is about."""
+        """Whether a path may contain a file that a denying pattern matches."""
         reach = pattern.reaches_into(path, roots)
         if reach != "below":
             return reach == "above"
-        # Of what is on another machine only the name can tell.
+        # On another machine only the name can tell.
         is_file = "." in path.rpartition("/")[2][1:]
         return not is_file if self.isdir is None else self.isdir(path)
 
     def roots(self, rule: Rule, *, forbids: bool) -> tuple[str, ...]:
-        """Return what the path of a rule is relative to."""
+        """Return the directories that the path of a rule starts from."""
         assert rule.path is not None
         anchor = rule.path.anchor
         if anchor == "root":
@@ -109,22 +107,22 @@ class UseContext:
         if anchor == "home":
             return self._followed(self.home)
         base = self.base if anchor == "cwd" or rule.root is None else rule.root
-        # A working directory that changes may widen what is forbidden, never what is allowed.
+        # Another working directory may widen a deny rule, never an allow rule.
         return self._followed(base, self.cwd) if forbids else self._followed(base)
 
     def _followed(self, *directories: str) -> tuple[str, ...]:
-        """Return directories as they are written and with symbolic links followed."""
+        """Return directories as written and with symbolic links followed."""
         both = (path for directory in directories for path in (directory, self.realpath(directory)))
         return tuple(dict.fromkeys(map(normal, both)))
 
     def contains(self, path: ResolvedPath) -> bool:
-        """Whether every reading of a path is in a directory that the CLI works in."""
+        """Whether every reading of a path is in a directory of the CLI."""
         roots = self._followed(self.base, *self.directories)
         inside = all(any(below(form, root) is not None for root in roots) for form in path.forms)
         return inside and path.problem is None and bool(path.forms)
 
     def matches(self, rule: Rule, forms: Iterable[str], *, forbids: bool = False) -> bool:
-        """Whether a rule is about one of some paths."""
+        """Whether a rule matches one of some paths."""
         assert rule.path is not None
         roots = self.roots(rule, forbids=forbids)
         fold_case = not self.case_sensitive
@@ -134,7 +132,7 @@ class UseContext:
 
 
 def scoped(rules: Iterable[Rule], tool: str) -> Iterator[Rule]:
-    """Yield the rules that are about some uses of a tool."""
+    """Yield the rules about some uses of a tool."""
     return (rule for rule in rules if rule.content is not None and rule.surely_names(tool))
 
 
@@ -155,17 +153,17 @@ def path_allowed(
         if all(context.matches(rule, [form]) for form in path.forms):
             return Verdict(rule, "the path is allowed, as it is written and where it leads")
     if any(context.matches(rule, path.forms[:1]) for rule in plain):
-        return Verdict(None, f"it leads out of what is allowed, to {path.forms[-1]}")
+        return Verdict(None, f"it leads out of the allowed paths, to {path.forms[-1]}")
     return Verdict(None, "no rule allows this path")
 
 
 class FileUse:
-    """A file that is read or written, or a directory that is searched.
+    """A file to read or write, or a directory to search.
 
     Args:
         tool: the name of the tool.
         given: its input.
-        context: what the path is relative to.
+        context: the context of the use.
     """
 
     def __init__(self, tool: str, given: Mapping[str, Any], context: UseContext) -> None:
@@ -186,7 +184,7 @@ class FileUse:
         return self.context.resolve(path) if pattern is None else self._searched(path, pattern)
 
     def _searched(self, path: str, pattern: object) -> ResolvedPath | None:
-        """Find the directory that a search with a pattern goes through."""
+        """Find the directory of a search with a pattern."""
         if not isinstance(pattern, str):
             return None
         plain = re.split(r"[*?\[{\\]", pattern)[0]
@@ -195,14 +193,14 @@ class FileUse:
         folder = posixpath.split(plain)[0] if plain != pattern else plain
         return self.context.resolve(posixpath.join(path, folder) if folder else path)
 
-    # --- rules that forbid or ask ----------------------------------------------------------------
+    # --- rules that deny or ask ----------------------------------------------------------------
 
     def match_path(self, rule: Rule, behavior: str) -> Finding:
-        """Whether a rule that forbids or asks is about this file."""
+        """Whether a rule that denies or asks matches this file."""
         assert rule.path is not None
         about = {"Edit" if self.writes else "Read", self.tool}
         if behavior == "deny":
-            about.add("Read")  # What must not be read must not be overwritten either.
+            about.add("Read")  # A file that must not be read must not be overwritten either.
         if rule.tool not in about or rule.path.negated:
             return NO_MATCH
         if self.path is None:
@@ -213,7 +211,7 @@ class FileUse:
         return Finding(Match.MAYBE, self.path.given) if maybe else NO_MATCH
 
     def _hides(self, directory: ResolvedPath, rule: Rule) -> bool:
-        """Whether there may be something in a directory that a rule is about."""
+        """Whether a directory may contain a file that a rule matches."""
         pattern = rule.path
         assert pattern is not None
         roots = self.context.roots(rule, forbids=True)
@@ -223,21 +221,21 @@ class FileUse:
     # --- rules that allow ------------------------------------------------------------------------
 
     def allowed(self, rules: Sequence[Rule]) -> Verdict:
-        """Find the rule that allows this file, and why; or None, and why not."""
+        """Find the rule that allows this file."""
         if self.path is None:
             return Verdict(None, "it is not clear which file is meant")
         return path_allowed(rules, self.path, self.tool, self.context, writes=self.writes)
 
     def why_always_ask(self) -> str:
-        """Why no rule can allow this; empty if one can."""
+        """Return why no rule can allow this; empty if one can."""
         if not self.writes or not self.context.protect:
             return ""
         if self.path is None:
             return "it is not clear which file is meant"
         if is_protected(self.path):
-            return "the path is protected: what is written there may run later"
+            return "the path is protected: code in it may run later"
         return ""
 
     def in_working_directories(self) -> bool:
-        """Whether it is in a directory that the CLI works in."""
+        """Whether it is in a directory of the CLI."""
         return self.path is not None and self.context.contains(self.path)

@@ -1,8 +1,7 @@
 r"""Paths and patterns of paths.
 
-A path is looked at as it is written and as the file system sees it: a rule that allows must hold
-for every reading of a path, a rule that forbids for one. Between the decision and the use of a file
-it may still be replaced: that cannot be seen here.
+A path is read as written and as the file system sees it. An allow rule must match every reading of
+a path, a deny rule one of them. A file may still be replaced between the decision and its use.
 
 Patterns are like those of gitignore, with an anchor:
 
@@ -11,8 +10,8 @@ Patterns are like those of gitignore, with an anchor:
     /src/**       from where the rule was written: a project, the settings directory
     src/**, *.py  from the working directory; a name without a slash holds at any depth
 
-A rule that forbids takes a pattern in its widest sense, one that allows in its narrowest: `src/**`
-forbids any `src` below the working directory, and allows only the one in it.
+A deny rule takes a pattern in its widest sense, an allow rule in its narrowest: `src/**` denies any
+`src` below the working directory, and allows only the one in it.
 """
 
 from __future__ import annotations
@@ -24,24 +23,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import groupby
 
-from .shell import names_in, remembered
-
-__all__ = [
-    "LONGEST_PATH",
-    "PathPattern",
-    "ResolvedPath",
-    "below",
-    "is_protected",
-    "normal",
-    "problem_of",
-]
-
+from .shell.script import names_in, remembered
 
 LONGEST_PATH = 4096
 """In characters: no system opens a longer one."""
 _LONGEST_NAME = 255
 _DEEPEST_GLOB = 40
-"""How many folders are compared with a pattern; a deeper one may be about anything."""
+"""Folders to compare with a pattern; a deeper one may match anything."""
 
 _PROTECTED_DIRECTORIES = names_in(
     ".git .vscode .idea .husky .cargo .devcontainer .yarn .mvn .claude .ssh .gnupg .aws"
@@ -63,9 +51,9 @@ class ResolvedPath:
     """A path in all its readings, each absolute and without `.` and `..`.
 
     Attributes:
-        given: as it was given.
-        forms: where it leads: as written, and with symbolic links followed.
-        suspected: what else it might mean elsewhere; for rules that forbid.
+        given: the path as given.
+        forms: the path as written, and with symbolic links followed.
+        suspected: other readings on other systems, for deny rules.
         problem: why no rule can allow it; None if it is plain.
     """
 
@@ -242,7 +230,7 @@ class PathPattern:
 def _meet(names: list[str], parts: list[str], *, inside: bool) -> bool:
     """Whether two lists of patterns of names may be about the same path."""
     if not parts:
-        return True  # what is forbidden is so with all that is in it
+        return True  # a denied folder is denied with its content
     if parts[0] == "**":
         return _meet(names, parts[1:], inside=inside) or (
             bool(names) and _meet(names[1:], parts, inside=inside)

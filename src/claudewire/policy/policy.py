@@ -7,7 +7,6 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -17,23 +16,21 @@ from .decisions import Behavior, Decision
 from .file_use import UseContext
 from .paths import normal
 from .rules import Rule
-from .shell import Match
+from .shell.patterns import Match
 from .tool_use import ToolUse
 from .tools import NEEDS_PERSON, misspelt
 
 if TYPE_CHECKING:
     from .explanation import Explanation
 
-__all__ = ["MODES", "Policy", "check_spelling", "checked_rules"]
+StrPath = str | os.PathLike[str]
 
 MODES: tuple[PermissionMode, ...] = get_args(PermissionMode)
 """The permission modes of the CLI."""
 
 
-MOST_REMEMBERED = 256
-"""How many decisions a policy remembers."""
-LONGEST_REMEMBERED = 4096
-"""How many characters the input may have whose decision is remembered."""
+MOST_REMEMBERED, LONGEST_REMEMBERED = 256, 4096
+"""Decisions that a policy remembers, and characters in their inputs: models repeat commands."""
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -41,24 +38,24 @@ class Policy:
     """Rules that allow, ask and deny, in the CLI's own grammar. It never changes.
 
     A deny rule wins over an ask rule, an ask rule over an allow rule, and an allow rule over the
-    default. How specific a rule is does not matter. A question
-    to a person (`AskUserQuestion`, `ExitPlanMode`) is never allowed without one.
+    default. How specific a rule is does not matter. A question to a person (`AskUserQuestion`,
+    `ExitPlanMode`) is never allowed without one.
 
     Args:
-        allow: rules for what may be used.
-        ask: rules for what needs a person each time.
-        deny: rules for what must not be used.
-        default: what holds where there is no rule.
-        cwd: the working directory that relative rules are about; by default that of each use.
+        allow: rules for allowed uses.
+        ask: rules for uses that need a person each time.
+        deny: rules for forbidden uses.
+        default: the decision without a rule.
+        cwd: the working directory of relative rules; by default that of each use.
         home: the home directory; by default the user's.
         directories: more directories that the CLI works in.
-        mode: a permission mode of the CLI to imitate: what it allows without a rule is allowed
-            here. None for the rules alone.
+        mode: a permission mode of the CLI to imitate: it allows what the CLI allows without a rule.
+            None for the rules alone.
         case_sensitive: whether file names that differ in case are different files; by default as
             is usual on this system.
         protect: whether an edit of files that may run code later (`.git`, `.bashrc`, …) always
             needs a person, as in the CLI.
-        problems: minor problems that were found when the policy was loaded.
+        problems: minor problems found when the policy was loaded.
         realpath: follows symbolic links; replace it if the files are on another machine.
 
     Raises:
@@ -78,7 +75,7 @@ class Policy:
     problems: tuple[str, ...] = field(compare=False)
     realpath: Callable[[str], str] = field(compare=False, repr=False)
     _decided: dict[tuple[Any, ...], Decision] = field(init=False, compare=False, repr=False)
-    """What was decided, as far as it follows from the rules and the use alone."""
+    """Decisions that follow from the rules and the use alone."""
 
     def __init__(
         self,
@@ -87,43 +84,33 @@ class Policy:
         deny: Iterable[str | Rule] = (),
         *,
         default: Behavior = "ask",
-        cwd: str | os.PathLike[str] | None = None,
-        home: str | os.PathLike[str] | None = None,
-        directories: Iterable[str | os.PathLike[str]] = (),
+        cwd: StrPath | None = None,
+        home: StrPath | None = None,
+        directories: Iterable[StrPath] = (),
         mode: PermissionMode | None = None,
         case_sensitive: bool = sys.platform != "darwin",
         protect: bool = True,
         problems: Iterable[str] = (),
         realpath: Callable[[str], str] = os.path.realpath,
     ) -> None:
-        def put(name: str, value: object) -> None:
-            object.__setattr__(self, name, value)
-
-        home, cwd = _path("home", home), _path("cwd", cwd)
+        put = functools.partial(object.__setattr__, self)
         put("home", normal(os.path.abspath(home or Path.home())))
         put("cwd", None if cwd is None else self._absolute(cwd, os.getcwd()))
-        put(
-            "directories",
-            tuple(_path("directories", it) for it in _list("directories", directories)),
-        )
-        put("allow", checked_rules(allow, "allow", self._roots()))
-        put("ask", checked_rules(ask, "ask", self._roots()))
-        put("deny", checked_rules(deny, "deny", self._roots()))
+        put("directories", tuple(os.fspath(it) for it in _list("directories", directories)))
+        # A path with one slash is relative to the project, so it cannot begin with these.
+        roots = tuple(filter(None, (self.home, self.cwd)))
+        put("allow", checked_rules(allow, "allow", roots))
+        put("ask", checked_rules(ask, "ask", roots))
+        put("deny", checked_rules(deny, "deny", roots))
         put("default", _one_of("default", default, get_args(Behavior)))
-        put("mode", None if mode is None else _one_of("mode", mode, MODES))
-        put("case_sensitive", _one_of("case_sensitive", case_sensitive, (True, False)))
-        put("protect", _one_of("protect", protect, (True, False)))
-        put("problems", tuple(_list("problems", problems)))
-        if not callable(realpath):
-            raise OptionsError(f"realpath must be a function, not {realpath!r}")
+        put("mode", mode if mode is None else _one_of("mode", mode, MODES))
+        put("case_sensitive", case_sensitive)
+        put("protect", protect)
+        put("problems", tuple(problems))
         put("realpath", realpath)
         put("_decided", {})
 
-    def _roots(self) -> tuple[str, ...]:
-        """Return what a rule cannot mean relative to a project, if its path begins with it."""
-        return tuple(filter(None, (self.home, self.cwd)))
-
-    def _absolute(self, given: str | os.PathLike[str], cwd: str) -> str:
+    def _absolute(self, given: StrPath, cwd: str) -> str:
         path = os.fspath(given)
         if path == "~" or path.startswith("~/"):
             path = self.home + path[1:]
@@ -132,20 +119,16 @@ class Policy:
     # --- deciding --------------------------------------------------------------------------------
 
     def decide(
-        self,
-        tool_name: str,
-        input: Mapping[str, Any],
-        *,
-        cwd: str | os.PathLike[str] | None = None,
+        self, tool_name: str, input: Mapping[str, Any], *, cwd: StrPath | None = None
     ) -> Decision:
-        """Decide whether a tool may be used in this way.
+        """Decide about one use of a tool, without any effect.
 
-        Nothing is changed. Of the file system it looks only at links, and, unless `realpath` was
-        replaced, at whether a word in a command names a folder.
+        It reads only links, and, unless `realpath` was replaced, whether a word in a command names
+        a folder.
 
         Args:
             tool_name: the tool.
-            input: what it would be given.
+            input: the input of the tool.
             cwd: the working directory of this use; by default that of the policy, else that of
                 this process.
         """
@@ -153,7 +136,7 @@ class Policy:
         key = (tool_name, here, *input, *input.values())
         try:
             return self._decided[key]
-        except (KeyError, TypeError):  # it is new, or a value is a list or an object
+        except (KeyError, TypeError):  # a new one, or a value is a list or an object
             pass
         realpath, isdir = functools.cache(self.realpath), functools.cache(os.path.isdir)
         context = self._context(here, realpath, isdir)
@@ -161,16 +144,13 @@ class Policy:
         if self.mode == "dontAsk" and decision.behavior == "ask":
             reason = f"{decision.reason}; and in the mode dontAsk no person is asked"
             decision = Decision("deny", reason, decision.rule, decision.tool, decision.part)
-        if not (realpath.cache_info().misses or isdir.cache_info().misses):
-            self._remember(key, decision)  # what is in the file system may change
-        return decision
-
-    def _remember(self, key: tuple[Any, ...], decision: Decision) -> None:
-        """Keep a decision: a model often repeats a command, and parsing it takes the most time."""
-        if all(type(value) is str for value in key) and sum(map(len, key)) <= LONGEST_REMEMBERED:
+        is_short = all(type(it) is str for it in key) and sum(map(len, key)) <= LONGEST_REMEMBERED
+        # A decision that read the file system holds only once.
+        if is_short and not (realpath.cache_info().misses or isdir.cache_info().misses):
             if len(self._decided) >= MOST_REMEMBERED:
                 self._decided.clear()
             self._decided[key] = decision
+        return decision
 
     def _context(
         self, here: str, realpath: Callable[[str], str], isdir: Callable[[str], bool]
@@ -232,11 +212,7 @@ class Policy:
 
     @classmethod
     def from_toml(
-        cls,
-        source: str | os.PathLike[str],
-        *,
-        cwd: str | os.PathLike[str] | None = None,
-        home: str | os.PathLike[str] | None = None,
+        cls, source: StrPath, *, cwd: StrPath | None = None, home: StrPath | None = None
     ) -> Policy:
         """Load a policy from TOML.
 
@@ -247,7 +223,7 @@ class Policy:
 
         Args:
             source: a path; or the TOML itself, recognised by a newline or an equals sign.
-            cwd: the working directory that relative rules are about; by default that of each use.
+            cwd: the working directory of relative rules; by default that of each use.
             home: the home directory; by default the user's.
 
         Raises:
@@ -261,72 +237,60 @@ class Policy:
     def from_settings(
         cls,
         *,
-        cwd: str | os.PathLike[str] | None = None,
-        home: str | os.PathLike[str] | None = None,
-        config: str | os.PathLike[str] | None = None,
-        managed: str | os.PathLike[str] | None = None,
-        extra: str | os.PathLike[str] | None = None,
+        cwd: StrPath | None = None,
+        home: StrPath | None = None,
+        config: StrPath | None = None,
+        managed: StrPath | None = None,
+        extra: StrPath | None = None,
         sources: Sequence[str] = ("user", "project", "local"),
         trusted: bool = False,
-        strict: bool = False,
     ) -> Policy:
-        """Load the policy that the CLI has from its settings files.
+        """Load the policy of the CLI from its settings files.
 
         Args:
             cwd: the project; by default the working directory of this process.
             home: the home directory; by default the user's.
-            config: where the user's settings are; by default `.claude` at home.
-            managed: where the settings of the organisation are; by default as is usual on this
-                system.
+            config: the directory of the user's settings; by default `.claude` at home.
+            managed: the directory of the organisation's settings; by default that of this system.
             extra: a settings file, or its text, as in the flag `--settings`.
             sources: which of `user`, `project` and `local` are read, as in `--setting-sources`.
-            trusted: whether what the project's own settings allow counts: their allow rules,
-                directories and permission mode, also in `settings.local.json`, which may have come
-                with the project. The CLI asks the user once, and never when it is driven by a
-                program. What they deny always counts.
-            strict: whether an invalid rule is an error, or is left out and listed in `problems`.
+            trusted: whether the allow rules, directories and permission mode in the project's own
+                settings count, also in `settings.local.json`, which may have come with the project.
+                The CLI asks the user once, and never when a program drives it. Deny rules always
+                count.
+
+        Returns:
+            the policy. Its `problems` list invalid rules, and settings that do not count.
 
         Raises:
-            OptionsError: a file is not a settings file; or, if strict, a rule is not valid.
+            OptionsError: a file is not a settings file.
         """
-        from .settings import Sources, load_settings
+        from .settings import load_settings
 
+        home = Path(home or Path.home())
         return load_settings(
-            Sources(cwd, home, config, managed, extra, sources), trusted=trusted, strict=strict
+            cwd=Path(cwd or ".").absolute(),
+            home=home,
+            config=Path(config or home / ".claude"),
+            managed=None if managed is None else Path(managed),
+            extra=extra,
+            sources=sources,
+            trusted=trusted,
         )
 
-    def explain(
-        self,
-        *,
-        allowed_tools: Sequence[str] = (),
-        disallowed_tools: Sequence[str] = (),
-        permission_mode: str | None = None,
-        tools: Sequence[str] | None = None,
-        hooks: bool = False,
-    ) -> Explanation:
-        """Explain which tools can ever reach a person, and which rules shadow others.
+    def explain(self, *, tools: Sequence[str] | None = None) -> Explanation:
+        """Explain which tools reach a person, and which rules have no effect.
 
         Args:
-            allowed_tools: the rules that the CLI is started with, which it allows by itself.
-            disallowed_tools: those that it denies by itself.
-            permission_mode: the mode that it is started in.
-            tools: the tools that exist; None for all that are known.
-            hooks: whether there are hooks, which decide first.
+            tools: the existing tools; None for all known ones.
         """
         from .explanation import explain
 
-        return explain(
-            self,
-            allowed_tools=allowed_tools,
-            disallowed_tools=disallowed_tools,
-            permission_mode=permission_mode,
-            tools=tools,
-            hooks=hooks,
-        )
+        return explain(self, tools=tools)
 
 
 def _matching(use: ToolUse, behavior: Behavior, rules: Sequence[Rule]) -> Decision | None:
-    """What rules that deny or ask decide; a decision without a rule is a doubt about one."""
+    """Apply rules that deny or ask; a decision without a rule is a doubt about one."""
     doubt: Decision | None = None
     verb = "denies it" if behavior == "deny" else "requires asking"
     for rule in rules:
@@ -347,26 +311,24 @@ def checked_rules(
 
     Args:
         given: the rules.
-        behavior: what they are to do.
-        roots: directories that cannot be meant by a path which begins with one slash.
+        behavior: the effect of the rules.
+        roots: directories that a path with one slash cannot begin with.
 
     Raises:
         OptionsError: one is not valid, or can never have an effect.
     """
-    rules = tuple(it if isinstance(it, Rule) else _spelled(it) for it in _list(behavior, given))
+    rules = []
+    for it in _list(behavior, given):
+        if not isinstance(it, str | Rule):
+            raise OptionsError(f"A rule is a string such as 'Bash(git status:*)', not {it!r}")
+        if isinstance(it, str):
+            check_spelling(it)
+        rules.append(Rule.parse(it) if isinstance(it, str) else it)
     for rule in rules:
         why = rule.why_never_allows() if behavior == "allow" else rule.why_never_forbids()
         if (why := why or rule.why_elsewhere(roots)) is not None:
             raise OptionsError(f"The rule {str(rule)!r} can never {behavior} anything: {why}")
-    return rules
-
-
-def _spelled(text: object) -> Rule:
-    """Check and parse a rule."""
-    if not isinstance(text, str):
-        raise OptionsError(f"A rule is a string such as 'Bash(git status:*)', not {text!r}")
-    check_spelling(text)
-    return Rule.parse(text)
+    return tuple(rules)
 
 
 def check_spelling(text: str) -> None:
@@ -391,18 +353,9 @@ def _list(name: str, given: Any) -> Iterable[Any]:
     return given
 
 
-def _path(name: str, given: Any) -> Any:
-    if given is None or (isinstance(given, str | os.PathLike) and os.fspath(given)):
-        return None if given is None else os.fspath(given)
-    raise OptionsError(f"{name} must be a path, not {given!r}")
-
-
-def _one_of(name: str, value: Any, values: Sequence[Any]) -> Any:
-    if not any(value is it or (isinstance(it, str) and value == it) for it in values):
-        close = get_close_matches(str(value), [str(it) for it in values])
-        hint = f"; did you mean {close[0]!r}?" if close else ""
-        words = ", ".join(map(str, values))
-        raise OptionsError(f"{name} cannot be {value!r}; it is one of {words}{hint}")
+def _one_of(name: str, value: Any, values: Sequence[str]) -> Any:
+    if value not in values:
+        raise OptionsError(f"{name} cannot be {value!r}; it is one of {', '.join(values)}")
     return value
 
 

@@ -1,4 +1,4 @@
-"""Rules: the CLI's own grammar of what may be used.
+"""Rules, in the CLI's own grammar.
 
 Read                          every use of a tool
 Bash(git status:*)            commands that start with it; `Bash(git status *)` is the same
@@ -21,10 +21,9 @@ from typing import Any
 
 from ..errors import OptionsError
 from .paths import PathPattern
-from .shell import CommandPattern, joined_by_wildcards, remembered
+from .shell.patterns import CommandPattern, joined_by_wildcards
+from .shell.script import remembered
 from .tools import ALIASES, KNOWN_TOOLS, ToolFacts, facts
-
-__all__ = ["Rule"]
 
 _TOOL = re.compile(r"[A-Za-z*][\w*.-]*", re.ASCII)
 _PARAMETER = re.compile(r"\s*([A-Za-z_]\w*)\s*:\s*(.*?)\s*", re.ASCII | re.DOTALL)
@@ -34,14 +33,13 @@ _DOMAIN = re.compile(r"(?:[\w*-]+\.)*[\w*-]+\.?")
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule: what it applies to. Whether that is allowed, a `Policy` says.
+    """A rule: the uses that it matches. A `Policy` decides about them.
 
     Attributes:
         tool: the name of a tool, or a pattern of names.
-        content: what stands in the brackets; None for every use of the tool.
-        root: the directory that a path which begins with `/` is relative to; None for the working
-            directory.
-        source: where the rule comes from, in words.
+        content: the text in the brackets; None for every use of the tool.
+        root: the directory of a path that begins with `/`; None for the working directory.
+        source: the origin of the rule, in words.
     """
 
     tool: str
@@ -84,16 +82,16 @@ class Rule:
         escaped = re.sub(r"([\\()])", r"\\\1", self.content)
         return f"{self.tool}({escaped})"
 
-    # --- what it is about ------------------------------------------------------------------------
+    # --- matching --------------------------------------------------------------------------------
 
     @property
     def facts(self) -> ToolFacts:
-        """What is known of its tool."""
+        """The facts about its tool."""
         return facts(self.tool)
 
     @property
     def for_every_use(self) -> bool:
-        """Whether it is about every use of its tool."""
+        """Whether it matches every use of its tool."""
         return self.content is None or (self.command is not None and self.command.kind == "any")
 
     @property
@@ -115,12 +113,12 @@ class Rule:
 
     @property
     def parameter(self) -> tuple[str, str] | None:
-        """The field of the input and its value, if it may be about one."""
+        """The field of the input and its value, if it may name one."""
         found = _PARAMETER.fullmatch(self.content or "")
         return (found[1], found[2]) if found else None
 
     def names(self, tool: str) -> bool:
-        """Whether its name is the name of a tool, a pattern of it, or that of its MCP server."""
+        """Whether it names a tool, by its name, a pattern or its MCP server."""
         name, tool = ALIASES.get(self.tool, self.tool), ALIASES.get(tool, tool)
         if name == tool or (name == "Bash" and tool == "Monitor"):
             return True
@@ -129,7 +127,7 @@ class Rule:
         return wildcard(name).fullmatch(tool) is not None
 
     def surely_names(self, tool: str) -> bool:
-        """Whether it names a tool for certain: `mcp__a__b__c` may be of a server `a` or `a__b`."""
+        """Whether it surely names a tool: `mcp__a__b__c` may be of a server `a` or `a__b`."""
         if not self.names(tool):
             return False
         server = re.match(r"mcp__[^*]+?(?=__|$)", self.tool)
@@ -139,7 +137,7 @@ class Rule:
         return "__" not in rest and not rest.startswith("_")
 
     def matches_parameter(self, given: Mapping[str, Any]) -> bool:
-        """Whether a field of the input has the value that it names."""
+        """Whether a field of the input has its value."""
         if self.parameter is None or self.parameter[0] not in given:
             return False
         value = given[self.parameter[0]]
@@ -150,23 +148,23 @@ class Rule:
         return wildcard(self.parameter[1]).fullmatch(str(value)) is not None
 
     def why_never_allows(self) -> str | None:
-        """Why it can never allow anything; None if it can."""
+        """Return why it can never allow anything; None if it can."""
         if "*" in self.tool and not _SERVER_GLOB.fullmatch(self.tool):
             return "to allow, name each tool; a pattern may only follow `mcp__server__`"
         if self.command is not None:
             return self.command.problem
         if self.content is not None and not self.facts.kind:
-            return "what is in its brackets can deny a use of the tool, but not make it safe"
+            return "its brackets can deny a use of the tool, but not make it safe"
         return None
 
     def why_never_forbids(self) -> str | None:
-        """Why it can never deny or ask anything; None if it can."""
+        """Return why it can never deny or ask anything; None if it can."""
         if self.path is not None and self.path.negated:
-            return "an exception only restricts what is allowed"
+            return "an exception only restricts allow rules"
         return None
 
     def why_elsewhere(self, roots: Iterable[str]) -> str | None:
-        """Why its path is not meant where it leads: it is a directory with one slash for two."""
+        """Return why its path is probably a mistake: one slash instead of two."""
         if self.path is None or self.path.anchor != "source":
             return None
         meant = f"/{self.path.body}/"
@@ -191,7 +189,7 @@ def _path(content: str) -> PathPattern:
     return PathPattern.of(content)
 
 
-# --- what is wrong with a rule -------------------------------------------------------------------
+# --- invalid rules -------------------------------------------------------------------------------
 
 _NO_PROGRAM = re.compile(r"""["'`(),]|^[\\^;|&<>#]|\w[|&;]\w|[$:]$|\w\.\+?$""")
 _INVISIBLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u00ad\u200b-\u200f\u2028-\u202e\u2060\ufeff]")
@@ -206,7 +204,7 @@ def _problem(tool: str, content: str) -> str | None:
         return f"there is no tool {tool!r}; write {proper!r}"
     parameter = _PARAMETER.fullmatch(content)
     if parameter and parameter[1] == known.content:
-        return f"{parameter[1]!r} cannot be matched by its name; write only what it should be"
+        return f"{parameter[1]!r} cannot be matched by its name; write only its value"
     if known.kind == "command":
         is_field = parameter is not None and parameter[1] in _FIELDS_OF_BASH
         return None if is_field else _problem_of_command(content.strip())
@@ -270,7 +268,7 @@ _NO_PATH = (
         ONE_SLASH,
     ),
 )
-"""What looks like a path in another notation, and would never match a file; and what to write."""
+"""Paths in other notations, which would never match a file, and their corrections."""
 
 
 def _problem_of_kind(kind: str, tool: str, content: str, *, is_parameter: bool) -> str | None:

@@ -1,314 +1,269 @@
 """Policies from files: from TOML, and from the settings of the CLI.
 
-In settings, the rules of all files hold together: what one denies no other can allow. The files are
+The rules of all settings files hold together: no file can allow what another denies. The files are
 those of the organisation (managed), of the call (`--settings`), of the project for one user (local)
-and for all (project), and of the user; a mode is taken from the first of them that names one.
+and for all (project), and of the user; the mode is that of the first file that names one.
 
-Both files of a project may have come with it, so what they allow (rules, directories, a mode)
-counts only if the project is trusted; what they deny always counts.
+Both files of a project may have come with it, so their grants (allow rules, directories, a mode)
+count only if the project is trusted. Their deny rules always count.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import sys
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+
+import msgspec
 
 from ..errors import OptionsError
 from ..wire import PermissionMode
 from .decisions import Behavior
-from .policy import MODES, Policy, check_spelling, checked_rules
+from .policy import MODES, Policy, StrPath, check_spelling, checked_rules
 from .rules import Rule
 
-__all__ = ["Sources", "load_settings", "load_toml", "mode_in_settings"]
-
 _LISTS: tuple[Behavior, ...] = ("allow", "ask", "deny")
-_KNOWN = {
-    *_LISTS,
-    "additionalDirectories",
-    "defaultMode",
-    "disableAutoMode",
-    "disableBypassPermissionsMode",
-}
+_MODE_SWITCHES = {"disableBypassPermissionsMode": "bypassPermissions", "disableAutoMode": "auto"}
+_KNOWN = {*_LISTS, "additionalDirectories", "defaultMode", *_MODE_SWITCHES}
 _SCOPES = ("user", "project", "local")
-_OF_PROJECT = ("project settings", "local settings")
-_GRANTS = ("additionalDirectories", "defaultMode")
-"""What may allow more than the rules do."""
-
-StrPath = str | os.PathLike[str]
-
-
-class Sources:
-    """Where the settings files of the CLI are; see `Policy.from_settings`."""
-
-    def __init__(
-        self,
-        cwd: StrPath | None = None,
-        home: StrPath | None = None,
-        config: StrPath | None = None,
-        managed: StrPath | None = None,
-        extra: StrPath | None = None,
-        scopes: Sequence[str] = _SCOPES,
-    ) -> None:
-        for scope in scopes:
-            if scope not in _SCOPES:
-                raise OptionsError(f"There are no settings {scope!r}; only {', '.join(_SCOPES)}")
-        self.cwd: Path = Path(cwd or ".").absolute()
-        self.home: Path = Path.home() if home is None else Path(home)
-        self.config: Path = self.home / ".claude" if config is None else Path(config)
-        self.managed: Path = _managed_directory() if managed is None else Path(managed)
-        self.extra = extra
-        self.scopes = scopes
-
-    def read(self) -> Iterator[_Settings]:
-        """Yield the settings that exist, those with the highest priority first."""
-        for path in self._managed_files():
-            yield from _Settings.read(path, "managed settings", self.managed, managed=True)
-        if self.extra is not None:
-            yield self._read_extra(self.extra)
-        files = {
-            "local": (self.cwd / ".claude" / "settings.local.json", self.cwd),
-            "project": (self.cwd / ".claude" / "settings.json", self.cwd),
-            "user": (self.config / "settings.json", self.config),
-        }
-        for scope, (path, root) in files.items():
-            if scope in self.scopes:
-                yield from _Settings.read(path, f"{scope} settings", root)
-
-    def _managed_files(self) -> list[Path]:
-        parts = sorted((self.managed / "managed-settings.d").glob("*.json"), reverse=True)
-        return [part for part in parts if not part.name.startswith(".")] + [
-            self.managed / "managed-settings.json"
-        ]
-
-    def _read_extra(self, extra: StrPath) -> _Settings:
-        if isinstance(extra, str) and extra.lstrip().startswith("{"):
-            return _Settings.of(extra, "The given settings", "given settings", self.cwd)
-        path = Path(extra).absolute()
-        for settings in _Settings.read(path, "given settings", path.parent):
-            return settings
-        raise OptionsError(f"There is no settings file at {path}")
+_INVALID = (msgspec.MsgspecError, ValueError, RecursionError)
 
 
 @dataclass(frozen=True, slots=True)
 class _Settings:
-    """What one file says about permissions."""
+    """One settings file.
 
-    path: str
+    Attributes:
+        name: the file, for messages.
+        source: its kind, for its rules.
+        root: the directory of paths that begin with a slash.
+        data: its permissions.
+        managed_only: whether only the organisation's rules count.
+    """
+
+    name: str
     source: str
-    root: str
+    root: Path
     data: dict[str, Any]
-    managed: bool
     managed_only: bool
 
     @classmethod
-    def read(
-        cls, path: Path, source: str, root: Path, *, managed: bool = False
-    ) -> Iterator[_Settings]:
-        """Yield what a file says, if there is such a file."""
+    def read(cls, path: Path, source: str, root: Path) -> Iterator[_Settings]:
+        """Read a file; yield nothing if there is none."""
         try:
             text = path.read_bytes().decode()
         except (FileNotFoundError, NotADirectoryError):
             return
         except (OSError, ValueError) as error:
             raise OptionsError(f"The {source} at {path} cannot be read: {error}") from error
-        yield cls.of(text, f"The {source} at {path}", source, root, managed=managed)
+        yield cls.of(text, f"The {source} at {path}", source, root)
 
     @classmethod
-    def of(
-        cls, text: str, name: str, source: str, root: Path, *, managed: bool = False
-    ) -> _Settings:
+    def of(cls, text: str, name: str, source: str, root: Path) -> _Settings:
+        """Parse the text of a file."""
         try:
-            data = json.loads(text) if text.strip() else {}
-        except (ValueError, RecursionError) as error:
+            data = msgspec.json.decode(text) if text.strip() else {}
+        except _INVALID as error:
             raise OptionsError(f"{name}: this is not JSON: {error}") from error
         permissions = data.get("permissions", {}) if isinstance(data, dict) else None
         if not isinstance(permissions, dict):
             raise OptionsError(f"{name}: permissions must be an object")
-        only = managed and data.get("allowManagedPermissionRulesOnly") is True
-        return cls(name, source, str(root), permissions, managed, only)
+        only = source == _MANAGED and data.get("allowManagedPermissionRulesOnly") is True
+        return cls(name, source, root, permissions, only)
+
+    def strings(self, key: str) -> list[str]:
+        """Return a list of strings; empty if there is none."""
+        try:
+            return msgspec.convert(self.data.get(key) or [], list[str])
+        except msgspec.ValidationError as error:
+            raise OptionsError(f"{self.name}: {key} must be a list of strings: {error}") from None
+
+    @property
+    def grants(self) -> bool:
+        """Whether it may allow more than the rules of others do."""
+        return any(self.data.get(key) for key in (*_LISTS, "additionalDirectories", "defaultMode"))
 
 
-def load_settings(sources: Sources, *, trusted: bool, strict: bool) -> Policy:
+_MANAGED = "managed settings"
+
+
+def load_settings(
+    *,
+    cwd: Path,
+    home: Path,
+    config: Path,
+    managed: Path | None,
+    extra: StrPath | None,
+    sources: Sequence[str],
+    trusted: bool,
+) -> Policy:
     """Load a policy: see `Policy.from_settings`."""
-    files = list(sources.read())
-    merged = _Merged(strict=strict)
-    managed_only = any(settings.managed_only for settings in files)
-    for settings in files:
-        if managed_only and not settings.managed:
-            if any(settings.data.get(key) for key in (*_LISTS, *_GRANTS)):
-                merged.problem(settings, "its rules do not count: only managed rules do")
+    if unknown := set(sources) - {*_SCOPES}:
+        raise OptionsError(f"There are no settings {min(unknown)!r}; only {', '.join(_SCOPES)}")
+    files = list(_files(cwd, config, managed or managed_directory(), extra, sources))
+    managed_only = any(it.managed_only for it in files)
+    disabled = {
+        mode
+        for key, mode in _MODE_SWITCHES.items()
+        if any(it.data.get(key) == "disable" for it in files)
+    }
+    rules: dict[Behavior, list[Rule]] = {key: [] for key in _LISTS}
+    directories: list[str] = []
+    modes: list[PermissionMode] = []
+    problems: list[str] = []
+    for it in files:
+        if managed_only and it.source != _MANAGED:
+            if it.grants:
+                problems.append(f"{it.name}: its rules do not count: only managed rules do")
             continue
-        merged.add(settings, grants=trusted or settings.source not in _OF_PROJECT)
+        is_trusted = trusted or it.source not in ("project settings", "local settings")
+        found = _Reader(it, is_trusted=is_trusted, disabled=disabled)
+        for behavior in _LISTS:
+            rules[behavior] += found.rules(behavior)
+        directories += found.directories()
+        modes += found.mode()
+        problems += found.problems
     return Policy(
-        *(merged.rules[key] for key in _LISTS),
-        mode=merged.mode(disabled=_disabled(files)),
-        cwd=sources.cwd,
-        home=sources.home,
-        directories=merged.directories,
-        problems=merged.problems,
+        *rules.values(),
+        mode=next(iter(modes), "default"),
+        cwd=cwd,
+        home=home,
+        directories=directories,
+        problems=problems,
     )
 
 
-class _Merged:
-    """What several files say together."""
+def _files(
+    cwd: Path, config: Path, managed: Path, extra: StrPath | None, scopes: Sequence[str]
+) -> Iterator[_Settings]:
+    """Yield the existing settings, those with the highest priority first."""
+    parts = sorted((managed / "managed-settings.d").glob("[!.]*.json"), reverse=True)
+    for path in (*parts, managed / "managed-settings.json"):
+        yield from _Settings.read(path, _MANAGED, managed)
+    if isinstance(extra, str) and extra.lstrip().startswith("{"):
+        yield _Settings.of(extra, "The given settings", "given settings", cwd)
+    elif extra is not None:
+        path = Path(extra).absolute()
+        given = list(_Settings.read(path, "given settings", path.parent))
+        if not given:
+            raise OptionsError(f"There is no settings file at {path}")
+        yield from given
+    for scope, path, root in (
+        ("local", cwd / ".claude" / "settings.local.json", cwd),
+        ("project", cwd / ".claude" / "settings.json", cwd),
+        ("user", config / "settings.json", config),
+    ):
+        if scope in scopes:
+            yield from _Settings.read(path, f"{scope} settings", root)
 
-    def __init__(self, *, strict: bool) -> None:
-        self._strict = strict
-        self.rules: dict[Behavior, list[Rule]] = {key: [] for key in _LISTS}
-        self.directories: list[str] = []
+
+class _Reader:
+    """Reads one file, and notes its problems."""
+
+    def __init__(self, settings: _Settings, *, is_trusted: bool, disabled: set[str]) -> None:
+        self.settings = settings
+        self.is_trusted = is_trusted
+        self.disabled = disabled
         self.problems: list[str] = []
-        self._modes: list[tuple[_Settings, Any]] = []
-
-    def problem(self, settings: _Settings, text: str) -> None:
-        self.problems.append(f"{settings.path}: {text}")
-
-    def add(self, settings: _Settings, *, grants: bool) -> None:
         for key in sorted(settings.data.keys() - _KNOWN):
-            self.problem(settings, f"permissions.{key} is not known, and is ignored")
-        for behavior in _LISTS:
-            given = _strings(settings.path, behavior, settings.data.get(behavior))
-            if behavior == "allow" and given and not grants:
-                self.problem(settings, "what it allows does not count: the project is not trusted")
-                continue
-            for text in given:
-                self._add_rule(settings, behavior, text)
-        directories = _strings(
-            settings.path, "additionalDirectories", settings.data.get("additionalDirectories")
-        )
-        mode = settings.data.get("defaultMode")
-        if grants:
-            self.directories += directories
-            self._modes += [] if mode is None else [(settings, mode)]
-        elif directories:
-            self.problem(settings, "its directories do not count: the project is not trusted")
-        if mode is not None and not grants:
-            self.problem(settings, f"its mode {mode!r} does not count: the project is not trusted")
+            self._note(f"permissions.{key} is not known, and is ignored")
 
-    def _add_rule(self, settings: _Settings, behavior: Behavior, text: str) -> None:
-        try:
-            rule = Rule.parse(text, root=settings.root, source=settings.source)
-            self.rules[behavior] += checked_rules([rule], behavior)
-        except OptionsError as error:
-            if self._strict:
-                raise OptionsError(f"{settings.path}: {behavior}: {error}") from error
-            self.problem(settings, f"{behavior}: {error}")
+    def _note(self, problem: str) -> None:
+        self.problems.append(f"{self.settings.name}: {problem}")
 
-    def mode(self, *, disabled: set[str]) -> PermissionMode:
-        """Return the mode that a session starts in; a disabled one is skipped."""
-        for settings, named in self._modes:
-            mode = "default" if named == "manual" else named
-            if mode in disabled:
-                self.problem(settings, f"the mode {mode} is disabled")
-            elif mode in MODES:
-                return next(known for known in MODES if known == mode)
-            else:
-                self.problem(settings, f"there is no mode {named!r}; only {', '.join(MODES)}")
-        return "default"
+    def _grants(self, words: str) -> bool:
+        if not self.is_trusted:
+            self._note(f"{words} not count: the project is not trusted")
+        return self.is_trusted
+
+    def rules(self, behavior: Behavior) -> Iterator[Rule]:
+        texts = self.settings.strings(behavior)
+        if behavior == "allow" and texts and not self._grants("its allow rules do"):
+            return
+        for text in texts:
+            try:
+                root, source = str(self.settings.root), self.settings.source
+                yield from checked_rules([Rule.parse(text, root=root, source=source)], behavior)
+            except OptionsError as error:
+                self._note(f"{behavior}: {error}")
+
+    def directories(self) -> list[str]:
+        found = self.settings.strings("additionalDirectories")
+        return found if found and self._grants("its directories do") else []
+
+    def mode(self) -> list[PermissionMode]:
+        named = self.settings.data.get("defaultMode")
+        if named is None or not self._grants(f"its mode {named!r} does"):
+            return []
+        mode = "default" if named == "manual" else named
+        if mode in self.disabled:
+            self._note(f"the mode {mode} is disabled")
+        elif mode not in MODES:
+            self._note(f"there is no mode {named!r}; only {', '.join(MODES)}")
+        return [known for known in MODES if known == mode and mode not in self.disabled]
 
 
-def _disabled(files: Sequence[_Settings]) -> set[str]:
-    """Return the modes that some file takes away: every file may."""
-    keys = {"disableBypassPermissionsMode": "bypassPermissions", "disableAutoMode": "auto"}
-    return {
-        mode
-        for key, mode in keys.items()
-        if any(settings.data.get(key) == "disable" for settings in files)
-    }
-
-
-def mode_in_settings(given: Mapping[str, Any] | StrPath | None) -> str | None:
-    """Return the permission mode that settings name: an object, a file, or JSON as a string.
-
-    None if they name none, or cannot be read: the CLI reports that itself.
-    """
-    if given is None:
-        return None
-    try:
-        data: Any = given
-        if not isinstance(given, Mapping):
-            text = os.fspath(given)
-            is_json = text.lstrip().startswith("{")
-            data = json.loads(text if is_json else Path(text).read_bytes().decode())
-        mode = data["permissions"]["defaultMode"]
-    except (OSError, ValueError, TypeError, LookupError, RecursionError):
-        return None
-    return mode if isinstance(mode, str) else None
-
-
-def _managed_directory() -> Path:
+def managed_directory() -> Path:
+    """Return the directory of the organisation's settings on this system."""
     is_mac = sys.platform == "darwin"
     return Path("/Library/Application Support/ClaudeCode" if is_mac else "/etc/claude-code")
 
 
+def mode_in_settings(given: Mapping[str, Any] | StrPath | None) -> str | None:
+    """Return the permission mode in settings: an object, a file, or JSON as a string.
+
+    None if they have none, or cannot be read: the CLI reports that itself.
+    """
+    try:
+        data: Any = given
+        if isinstance(given, str | os.PathLike):
+            text = os.fspath(given)
+            is_json = text.lstrip().startswith("{")
+            data = msgspec.json.decode(text if is_json else Path(text).read_bytes())
+        mode = data["permissions"]["defaultMode"]
+    except (*_INVALID, OSError, TypeError, LookupError):
+        return None
+    return mode if isinstance(mode, str) else None
+
+
 # --- TOML ----------------------------------------------------------------------------------------
 
-_TOML_KEYS = {"default": str, "mode": str, "case_sensitive": bool, "protect": bool}
+
+class _TOML(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    allow: list[str] = []
+    ask: list[str] = []
+    deny: list[str] = []
+    directories: list[str] = []
+    default: Behavior = "ask"
+    mode: Literal[PermissionMode] | None = None
+    case_sensitive: bool | None = None
+    protect: bool = True
 
 
-def load_toml(
-    source: StrPath, *, cwd: StrPath | None = None, home: StrPath | None = None
-) -> Policy:
+def load_toml(source: StrPath, *, cwd: StrPath | None, home: StrPath | None) -> Policy:
     """Load a policy: see `Policy.from_toml`."""
-    name, root, text = _read_toml(source)
+    name, root, text = "The policy", None, source
+    if isinstance(source, os.PathLike) or not ("\n" in source or "=" in source):
+        path = Path(source)
+        try:
+            name, root, text = str(path), str(path.absolute().parent), path.read_bytes().decode()
+        except (OSError, ValueError) as error:
+            raise OptionsError(f"The policy {path} cannot be read: {error}") from error
     try:
-        data = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise OptionsError(f"{name} is not TOML: {error}") from error
-    _check_keys(name, data)
-    allow, ask, deny = (_toml_rules(name, key, data.get(key), root) for key in _LISTS)
-    directories = _strings(name, "directories", data.get("directories"))
-    options: dict[str, Any] = {key: data[key] for key in _TOML_KEYS if key in data}
+        options = msgspec.to_builtins(msgspec.toml.decode(str(text), type=_TOML))
+    except _INVALID as error:
+        raise OptionsError(f"{name}: {error}") from error
     try:
-        return Policy(allow, ask, deny, cwd=cwd, home=home, directories=directories, **options)
+        for key in _LISTS:
+            options[key] = [_rule(it, root, name) for it in options.get(key, [])]
+        return Policy(cwd=cwd, home=home, **options)
     except OptionsError as error:
         raise OptionsError(f"{name}: {error}") from error
 
 
-def _read_toml(source: StrPath) -> tuple[str, str | None, str]:
-    """Return what to call a policy, what its paths are relative to, and its text."""
-    if isinstance(source, str) and ("\n" in source or "=" in source):
-        return "The policy", None, source
-    path = Path(source)
-    try:
-        return str(path), str(path.absolute().parent), path.read_bytes().decode()
-    except (OSError, ValueError) as error:
-        raise OptionsError(f"The policy {path} cannot be read: {error}") from error
-
-
-def _check_keys(name: str, data: dict[str, Any]) -> None:
-    known = (*_LISTS, "directories", *_TOML_KEYS)
-    for key, value in data.items():
-        if key not in known:
-            raise OptionsError(f"{name}: there is no key {key!r}; those known: {', '.join(known)}")
-        if key in _TOML_KEYS and not isinstance(value, _TOML_KEYS[key]):
-            kind = "true or false" if _TOML_KEYS[key] is bool else "a string"
-            raise OptionsError(f"{name}: {key} must be {kind}, not {value!r}")
-
-
-def _toml_rules(name: str, key: str, value: object, root: str | None) -> list[Rule]:
-    texts = _strings(name, key, value)
-    try:
-        for text in texts:
-            check_spelling(text)
-        return [Rule.parse(text, root=root, source=name) for text in texts]
-    except OptionsError as error:
-        raise OptionsError(f"{name}: {key}: {error}") from error
-
-
-def _strings(name: str, key: str, value: object) -> list[str]:
-    """Return the list of strings under a key of a file; empty if there is none.
-
-    Raises:
-        OptionsError: there is something else.
-    """
-    if value is None:
-        return []
-    if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
-        raise OptionsError(f"{name}: {key} must be a list of strings, not {value!r}")
-    return value
+def _rule(text: str, root: str | None, source: str) -> Rule:
+    check_spelling(text)
+    return Rule.parse(text, root=root, source=source)

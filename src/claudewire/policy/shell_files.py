@@ -1,7 +1,7 @@
-"""The files that shell commands name, for rules that forbid reading or editing them.
+"""The files that shell commands name, for rules that deny reading or editing them.
 
-Every word may name a file, in whatever form an option has, unless the program is known not to open
-it; and a folder stands for all that is in it, unless the program is known not to look inside.
+Every word may name a file, in any form of an option, unless the program is known not to open it. A
+folder stands for its content, unless the program is known not to look inside.
 """
 
 from __future__ import annotations
@@ -16,21 +16,10 @@ from urllib.parse import unquote
 from .file_use import UseContext
 from .paths import ResolvedPath, normal
 from .rules import Rule
-from .shell import (
-    RUNNERS,
-    UNKNOWN,
-    Command,
-    Hidden,
-    Match,
-    Script,
-    Word,
-    Words,
-    basename,
-    names_in,
-    xargs_parts,
-)
-
-__all__ = ["NamedFile", "critical_removal", "named_files"]
+from .shell.indirect_commands import IndirectCommands
+from .shell.patterns import Match
+from .shell.programs import RUNNERS, UNKNOWN, Words, basename, xargs_parts
+from .shell.script import Command, Script, Word, names_in
 
 _NEVER_OPENS = names_in("""
     : [ [[ basename cd chdir df dirname du echo exit export false find id kill la ll ls popd
@@ -53,16 +42,16 @@ _READS_CODE = names_in("""
     cargo cmake flake8 go gradle jest make mocha mvn mypy npm npx pip pnpm pylint pyright pytest tox
     tsc uv vitest yarn
     """)
-"""Programs that read a project, and show of it what is wrong with its code."""
+"""Programs that read a project, and show only errors in its code."""
 _FORMATTERS = names_in("black eslint isort prettier ruff")
 _NAMES_TASKS = names_in("cargo make npm pnpm yarn")
-"""Programs whose arguments are mostly no files: what cannot be known before is taken for a task."""
+"""Programs whose arguments are mostly tasks: an unknown word counts as a task."""
 _GIT_KEEPS = names_in("""
     add branch checkout commit fetch init log ls-files merge mv pull push reset restore rev-parse rm
     stash status switch tag
     """)
 _GIT_COPIES = names_in("archive bundle checkout-index fast-export grep worktree")
-"""Commands of `git` that show or copy all files, without being told which."""
+"""Commands of `git` that show or copy all files by default."""
 _SERVERS = names_in("http.server http-server live-server serve")
 _LIST_OPTIONS: dict[str, str] = {
     **dict.fromkeys(("tar", "bsdtar", "gtar"), r"-\w*T.*|--files-from.*"),
@@ -76,7 +65,7 @@ _LIST_OPTIONS: dict[str, str] = {
     "wget": r"-\w*i.*|--input-file.*",
     "zip": r"-@|-\w*@",
 }
-"""Options that name a list of files, which only the run will tell."""
+"""Options that name a list of files, whose content is unknown."""
 _WRAPPERS = RUNNERS - names_in("fd fdfind find")
 _LISTS = names_in("fd fdfind find ls")
 _FILTERS = names_in("head sort tail uniq")
@@ -93,21 +82,21 @@ _VARIABLE = re.compile(r'"?\$(?:(\w+)|\{(\w+)\})"?')
 _PLAIN_GLOB = re.compile(r"[\w./*?\[\]@%+:,-]+")
 
 _MOST_FILES = 200
-"""How many are looked at. Beyond that it is not certain what a command does."""
+"""More files make it uncertain what a command does."""
 _RECURSIVE = re.compile(r"-\w*[rR]|--(?:dereference-)?recursive")
 
 _MOST_LOOKS = 2000
-"""How often a word is looked at, if there are many commands with many words."""
+"""Words to analyse in all commands."""
 
 
 class Handling(NamedTuple):
-    """What a command does with the files that it is told.
+    """The effect of a command on the files that it names.
 
     Attributes:
         reads: whether it reads them.
         writes: whether it writes them.
-        searches: whether it may read all that is in a folder.
-        changes: whether it may write all that is in a folder.
+        searches: whether it may read all files in a folder.
+        changes: whether it may write all files in a folder.
     """
 
     reads: Match = Match.NO
@@ -116,21 +105,21 @@ class Handling(NamedTuple):
     changes: bool = False
 
     def about(self, rule: Rule) -> tuple[Match, bool]:
-        """Say whether it does what a rule is about, and whether to all that is in a folder."""
+        """Return whether a rule is about its effect, and whether that reaches into folders."""
         if rule.tool != "Read":
             return self.writes, self.changes
-        # What must not be read must not be written either.
+        # A file that must not be read must not be written either.
         inside = self.searches or (self.changes and self.writes is Match.YES)
         return max(self.reads, self.writes, key=lambda it: it.value), inside
 
 
 @dataclass(frozen=True, slots=True)
 class NamedFile:
-    """What may be a file in a command.
+    """A word of a command that may name a file.
 
     Attributes:
         shown: how it was written.
-        handling: what is done with it.
+        handling: the effect on it.
         forms: where it leads; empty if it may be any file.
         clear: whether these are all the places where it may lead.
         certain: whether it is certainly the name of a file, and not a pattern or a part of a text.
@@ -143,7 +132,7 @@ class NamedFile:
     certain: bool = True
 
     def match(self, rule: Rule, context: UseContext) -> Match:
-        """Whether a rule that forbids or asks is about this file, or about one in this folder."""
+        """Whether a rule that denies or asks matches this file, or one in this folder."""
         touched, inside = self.handling.about(rule)
         if touched is Match.NO:
             return Match.NO
@@ -154,7 +143,7 @@ class NamedFile:
         return Match.MAYBE if self._may_meet(rule, context, inside) else Match.NO
 
     def _may_meet(self, rule: Rule, context: UseContext, inside: bool) -> bool:
-        """Whether it is a folder with such a file, or a pattern that may stand for one."""
+        """Whether this may be a folder with such a file, or a pattern for one."""
         pattern, roots = rule.path, context.roots(rule, forbids=True)
         assert pattern is not None
         if inside and any(context.reaches_into(form, pattern, roots) for form in self.forms):
@@ -164,19 +153,19 @@ class NamedFile:
 
 
 def named_files(
-    script: Script, hidden: Hidden, directories: list[str] | None, context: UseContext
+    script: Script, indirect: IndirectCommands, directories: list[str] | None, context: UseContext
 ) -> list[NamedFile]:
-    """List what may be files in a script.
+    """List the words of a script that may name files.
 
     Args:
         script: the script.
-        hidden: the commands that it may run.
+        indirect: all commands that it may run.
         directories: where they may run; None if that is not certain.
-        context: what applies to every use.
+        context: the context of the use.
     """
     found: dict[NamedFile, None] = {}
     search = _Search(script, directories, context)
-    for count, file in enumerate(itertools.chain(search.redirected(), search.named(hidden))):
+    for count, file in enumerate(itertools.chain(search.redirected(), search.named(indirect))):
         found[file] = None
         if len(found) * len(directories or "1") > _MOST_FILES or count > _MOST_LOOKS:
             return [*found, NamedFile("…", Handling(Match.YES, Match.YES))]
@@ -206,7 +195,7 @@ class _Search:
                     how = Handling(writes=Match.YES) if out else Handling(Match.YES)
                     yield self._file(redirect.target, redirect.target.text, how)
 
-    def named(self, hidden: Hidden) -> Iterator[NamedFile]:
+    def named(self, indirect: IndirectCommands) -> Iterator[NamedFile]:
         for command in self.script.commands:
             if command.words and "/" in command.words[0].text:
                 yield self._file(command.words[0], command.words[0].text, Handling(Match.YES))
@@ -214,11 +203,11 @@ class _Search:
                 for text, _ in _paths_in(value):
                     yield self._file(value, text, Handling(Match.MAYBE, searches=True))
             yield from self._in_text(command)
-        for words in hidden.commands:
+        for words in indirect.commands:
             yield from self._in_command(words)
 
     def _in_text(self, command: Command) -> Iterator[NamedFile]:
-        """Look at the text that a program is given to read, if it may do what that says."""
+        """Yield the files in the input of a program that may obey its input."""
         if _keeps_what_it_reads(command.words):
             return
         here = [it.target.text for it in command.redirects if it.kind == "here"]
@@ -230,7 +219,7 @@ class _Search:
                 yield self._file(Word(piece, piece), piece, how, certain=False)
 
     def _spoken(self) -> Iterator[str]:
-        """Yield what the line itself writes, which another command may read."""
+        """Yield texts that the line writes, and another command may read."""
         for command in self.script.commands:
             if command.words and basename(command.words[0]) in ("echo", "print", "printf"):
                 yield " ".join(word.text for word in command.words[1:])
@@ -259,13 +248,13 @@ class _Search:
                 yield self._pathspec(word, magic, how)
 
     def _pathspec(self, word: Word, magic: re.Match[str], how: Handling) -> NamedFile:
-        """Look at a path in the form of `git` alone, as `:(top)folder`."""
+        """Resolve a path in the notation of `git`, such as `:(top)folder`."""
         text = word.text[magic.end() :]
         is_open = "glob" in magic[0] or "**" in text or "attr" in magic[0]
         return NamedFile(word.raw, how) if is_open else self._file(word, text, how, certain=False)
 
     def _with_loops(self, words: Iterable[Word]) -> Iterator[Word]:
-        """Put the words of a loop in the place of its variable."""
+        """Replace the variable of a loop by its words."""
         for word in words:
             found = _VARIABLE.fullmatch(word.raw)
             values = self.script.loops.get(found[1] or found[2], ()) if found else ()
@@ -288,7 +277,7 @@ class _Search:
 
 
 def _passes_names(words: Words) -> bool:
-    """Whether a command runs others with names of files that others have listed."""
+    """Whether a command runs others with listed names of files."""
     name = basename(words[0])
     takes = any(it.text in ("-T", "-T-", "-@", "--files-from=-") for it in words)
     runs = name == "find" and any(it.text.startswith("-exec") for it in words)
@@ -296,7 +285,7 @@ def _passes_names(words: Words) -> bool:
 
 
 def _lists_names(words: Words) -> bool:
-    """Whether a command writes only names of files that it finds, or that it reads from a pipe."""
+    """Whether a command writes only names of files, found or read from a pipe."""
     name = basename(words[0])
     if name == "xargs":
         return xargs_parts(words) is not None
@@ -311,7 +300,7 @@ def _lists_names(words: Words) -> bool:
 
 
 def _keeps_what_it_reads(words: Words) -> bool:
-    """Whether a command does not do what a text says that it reads."""
+    """Whether a command does not obey its input."""
     if not words:
         return False
     name = basename(words[0])
@@ -321,7 +310,7 @@ def _keeps_what_it_reads(words: Words) -> bool:
 
 
 def _told_to_run(name: str, words: Words) -> str:
-    """Return the tool that `python -m`, `npx` and the like run, and what else runs itself."""
+    """Return the tool that `python -m`, `npx` and the like run, or else the program."""
     rest = [word.text for word in words[1:] if word.text not in ("-y", "--yes")]
     if re.fullmatch(r"python[\d.]*", name) and rest[:1] == ["-m"] and len(rest) > 1:
         return rest[1]
@@ -333,7 +322,7 @@ def _told_to_run(name: str, words: Words) -> str:
 
 
 def _handling(name: str, words: Words) -> Handling:
-    """Say what a program does with the files that it is told."""
+    """Return the effect of a program on its files."""
     if name == "find" and any(_FIND_CHANGES.match(word.text) for word in words):
         return Handling(Match.YES, Match.YES, searches=True, changes=True)
     if name in _NEVER_OPENS and not _is_told_by_a_list(name, words):
@@ -357,7 +346,7 @@ def _is_told_by_a_list(name: str, words: Words) -> bool:
 
 
 def _formats(name: str, arguments: set[str]) -> bool:
-    """Whether a program changes the code that it looks at."""
+    """Whether a program changes the code that it reads."""
     if arguments & {"--fix", "--write", "-w", "--fix-only"}:
         return True
     always = name in ("black", "isort") or (name == "ruff" and "format" in arguments)
@@ -365,12 +354,12 @@ def _formats(name: str, arguments: set[str]) -> bool:
 
 
 def _keeps_contents(words: Words) -> bool:
-    """Whether `git` shows nothing of the files that it is told."""
+    """Whether `git` shows nothing of the named files."""
     return any(it.text in _GIT_KEEPS for it in words[1:2])
 
 
 def _arguments(name: str, words: Words) -> Iterator[Word]:
-    """Yield the words that may name files, and the folder that is searched if none is named."""
+    """Yield the words that may name files, and the folder that is searched by default."""
     only_known = name in _NAMES_TASKS or (name == "git" and _keeps_contents(words))
     for before, word in itertools.pairwise((Word("", ""), *words[1:])):
         if _may_name_file(name, before.text, word) and (word.static or not only_known):
@@ -380,7 +369,7 @@ def _arguments(name: str, words: Words) -> Iterator[Word]:
 
 
 def _may_name_file(name: str, before: str, word: Word) -> bool:
-    """Whether a word may be a file, and not a message or a command of its own."""
+    """Whether a word may be a file, rather than a message or a command."""
     if name in ("git", "gh") and _PROSE.fullmatch(before):
         return False
     is_argument = not before.startswith("-") and not word.text.startswith("-")
@@ -390,7 +379,7 @@ def _may_name_file(name: str, before: str, word: Word) -> bool:
 
 
 def _looks_here(name: str, words: Words) -> bool:
-    """Whether a command looks through its directory, because it is told no other."""
+    """Whether a command searches its directory by default."""
     if name == "git" and (_lists_names(words) or any(it.text in _GIT_COPIES for it in words[1:2])):
         return True
     if name in _SERVERS:
@@ -410,7 +399,7 @@ def _is_operand(word: Word) -> bool:
 
 
 def _changes_here(name: str, words: Words) -> bool:
-    """Whether a command may write any file in its directory, without being told which."""
+    """Whether a command may write any file in its directory by default."""
     first = {it.text for it in words[1:2]}
     if name in _FORMATTERS:
         return _formats(name, {it.text for it in words})
@@ -422,10 +411,10 @@ def _changes_here(name: str, words: Words) -> bool:
 
 
 def _paths_in(word: Word) -> Iterator[tuple[str, bool]]:
-    """Yield what may be a path in a word, and whether it is one for certain, if it is one at all.
+    """Yield possible paths in a word, and whether each is certain, if it is a path at all.
 
-    That is the word itself, what follows an option, an `=`, `@`, `:` or comma; and the words in it,
-    if it holds several.
+    These are the word itself, the rest after an option, an `=`, `@`, `:` or comma, and the words in
+    it, if it holds several.
     """
     text = word.text
     yield text, True
@@ -444,7 +433,7 @@ def _paths_in(word: Word) -> Iterator[tuple[str, bool]]:
         yield from ((piece, False) for piece in inner if piece)
 
 
-# --- what is removed ------------------------------------------------------------------------------
+# --- removals -------------------------------------------------------------------------------------
 
 
 def critical_removal(commands: Iterable[Words], context: UseContext) -> str | None:
@@ -462,7 +451,7 @@ def critical_removal(commands: Iterable[Words], context: UseContext) -> str | No
 
 
 def _removed(word: Word, context: UseContext) -> ResolvedPath | None:
-    """Resolve what is removed; None if that is not known."""
+    """Resolve the target of a removal; None if it is unknown."""
     folder, _, name = word.text.rpartition("/")
     if re.match(r"[$`]", folder or word.text):
         return None  # If the variable is empty, this is the root.

@@ -1,7 +1,7 @@
-"""What the rules of a policy say about one use of a tool.
+"""One use of a tool, compared with the rules of a policy.
 
-`ToolUse.match()` is for rules that forbid or ask, and errs towards yes; `ToolUse.allowed()` is for
-rules that allow, and errs towards no. Files are looked at in `file_use`, shells in `command_use`.
+`ToolUse.match()` is for rules that deny or ask, and errs towards yes; `ToolUse.allowed()` is for
+rules that allow, and errs towards no. `file_use` compares files, `command_use` shells.
 """
 
 from __future__ import annotations
@@ -17,10 +17,9 @@ from urllib.parse import unquote, urlsplit
 from .command_use import CommandUse
 from .file_use import NO_MATCH, FileUse, Finding, UseContext, Verdict, scoped
 from .rules import Rule, wildcard
-from .shell import LONGEST, Match, joined_by_wildcards
+from .shell.parser import LONGEST
+from .shell.patterns import Match, joined_by_wildcards
 from .tools import ToolFacts, facts
-
-__all__ = ["ToolUse", "host_matches"]
 
 _OPEN_END = re.compile(r"(:| )\*$")
 
@@ -31,7 +30,7 @@ class ToolUse:
     Args:
         tool: its name.
         given: its input.
-        context: what paths are relative to, and what else applies to every use.
+        context: the context of the use.
     """
 
     def __init__(self, tool: str, given: Mapping[str, Any], context: UseContext) -> None:
@@ -50,10 +49,10 @@ class ToolUse:
         elif self.facts.kind in ("read", "edit"):
             self.paths = FileUse(tool, given, context)
 
-    # --- rules that forbid or ask ----------------------------------------------------------------
+    # --- rules that deny or ask ----------------------------------------------------------------
 
     def match(self, rule: Rule, behavior: str) -> Finding:
-        """Whether a rule that forbids or asks is about this."""
+        """Whether a rule that denies or asks matches this."""
         named = rule.names(self.tool)
         if named and rule.for_every_use:
             return Finding(Match.YES)
@@ -70,21 +69,11 @@ class ToolUse:
         if self.is_too_long:
             return Finding(Match.MAYBE, self.content)
         look = {
-            "powershell": self._match_powershell,
             "fetch": self._match_host,
             "agent": self._match_agent,
             "skill": self._match_skill,
         }.get(self.facts.kind)
         return NO_MATCH if look is None else look(rule)
-
-    def _match_powershell(self, rule: Rule) -> Finding:
-        """Look at every piece of the command: it is not parsed as PowerShell would."""
-        assert rule.content is not None
-        pattern = wildcard(_OPEN_END.sub("*", rule.content.lower()))
-        text = self.content.lower()
-        pieces = [text, *re.split(r"[;&|(){}\n]", text)]
-        caught = any(pattern.fullmatch(piece.strip()) for piece in pieces)
-        return Finding(Match.YES if caught else Match.MAYBE, self.content)
 
     def _match_host(self, rule: Rule) -> Finding:
         if rule.domain is None:
@@ -110,7 +99,7 @@ class ToolUse:
     # --- rules that allow ------------------------------------------------------------------------
 
     def allowed(self, rules: Sequence[Rule]) -> Verdict:
-        """Find the rule that allows this, and why; or None, and why not."""
+        """Find the rule that allows this."""
         verdict = next(
             (
                 Verdict(rule, "every use of the tool is allowed")
@@ -125,11 +114,11 @@ class ToolUse:
         return verdict
 
     def is_spelled_out(self, rule: Rule) -> bool:
-        """Whether a rule that allows this has every word of it, so that nothing is in doubt."""
+        """Whether a rule that allows this has every word of it."""
         return self.commands is not None and self.commands.is_spelled_out(rule)
 
     def why_always_ask(self) -> str:
-        """Why neither a rule nor a default can allow this; empty if they can."""
+        """Return why neither a rule nor a default can allow this; empty if they can."""
         looked_at = self.paths or self.commands
         return "" if looked_at is None else looked_at.why_always_ask()
 
@@ -139,9 +128,8 @@ class ToolUse:
         if self.paths is not None:
             return self.paths.allowed(rules)
         if self.is_too_long:
-            return Verdict(None, "it is too long to be looked at")
+            return Verdict(None, "it is too long")
         look = {
-            "powershell": self._allowed_exactly,
             "fetch": self._allowed_host,
             "agent": self._allowed_exactly,
             "skill": self._allowed_skill,
@@ -179,7 +167,7 @@ class ToolUse:
         return f"{name} {arguments}".strip() if isinstance(arguments, str) else name
 
 
-# --- hosts: read strictly to allow, loosely to forbid --------------------------------------------
+# --- hosts: read strictly to allow, loosely to deny --------------------------------------------
 
 _PLAIN_URL = re.compile(
     r"https?://([a-z0-9-]+(?:\.[a-z0-9-]+)*)\.?(?::[0-9]{1,5})?(?:[/?#].*)?", re.I
@@ -212,7 +200,7 @@ def _hosts_in(url: str) -> set[str]:
 
 
 def _number(host: str) -> str | None:
-    """Return the address that a number stands for, as `127.1`, `0x7f000001` or `[::ffff:7f00:1]`.
+    """Return the address of a number, such as `127.1`, `0x7f000001` or `[::ffff:7f00:1]`.
 
     None if it is a name.
     """

@@ -6,19 +6,17 @@ import re
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-__all__ = ["ALIASES", "KNOWN_TOOLS", "NEEDS_PERSON", "ToolFacts", "facts", "misspelt"]
-
 
 @dataclass(frozen=True, slots=True)
 class ToolFacts:
-    """What is known about a tool.
+    """The facts about a tool.
 
     Attributes:
-        kind: what the brackets of its rules are about: `command`, `powershell`, `read`, `edit`,
-            `fetch`, `agent`, `skill`, or nothing.
-        content: the field of its input that those brackets are about.
+        kind: the subject of its rules: `command`, `read`, `edit`, `fetch`, `agent`, `skill`, or
+            nothing.
+        content: the field of its input that rules match.
         asks: whether the CLI asks before it runs, in its default mode and its working directory.
-        searches: whether its path is a directory, of which everything may be read.
+        searches: whether its path is a directory to search.
     """
 
     kind: str = ""
@@ -38,7 +36,7 @@ _ASKING = "Artifact EnterWorktree ShareOnboardingGuide WebSearch Workflow"
 KNOWN_TOOLS: dict[str, ToolFacts] = {
     "Bash": ToolFacts("command", "command"),
     "Monitor": ToolFacts("command", "command"),
-    "PowerShell": ToolFacts("powershell", "command"),
+    "PowerShell": ToolFacts(),
     "Read": ToolFacts("read", "file_path", asks=False),
     "NotebookRead": ToolFacts("read", "notebook_path", asks=False),
     "LSP": ToolFacts("read", "filePath", asks=False),
@@ -61,14 +59,17 @@ KNOWN_TOOLS: dict[str, ToolFacts] = {
 """Tools that the CLI has or had."""
 
 NEEDS_PERSON = frozenset({"AskUserQuestion", "ExitPlanMode"})
-"""Tools that are a question to a person: allowing them without asking makes no sense."""
+"""Tools that ask a person, so that a person must answer."""
+
+OLD_TOOLS = frozenset({"BashOutput", "KillShell", "LS", "MultiEdit", "NotebookRead", "Task"})
+"""Tools that newer CLIs no longer have."""
 
 ALIASES = {"Task": "Agent"}
-"""Older names, and what they are called now."""
+"""Older names of tools."""
 
 
 def facts(tool: str) -> ToolFacts:
-    """Return what is known about a tool; defaults for an unknown one."""
+    """Return the facts about a tool; defaults for an unknown one."""
     return KNOWN_TOOLS.get(tool, ToolFacts())
 
 

@@ -1,7 +1,6 @@
-"""Reads recordings for people: a timeline, latencies, a page, and how two recordings differ.
+"""Conversations with a CLI as files: recorded, replayed, compared, and shown to people.
 
-It uses `transport`, which makes and replays recordings, `errors` and `wire`, and does not need the
-command. Start with `timeline`.
+It uses `transport`, `errors` and `wire`. Start with `recording`, then `timeline`.
 """
 
 from __future__ import annotations
@@ -17,11 +16,14 @@ from .comparison import (
     compare,
 )
 from .html_page import page
-from .reading import read
+from .recorder import RecordingTransport
+from .recording import Direction, Recording, RecordingEntry, RecordingError, read
+from .replay import Match, ReplayMismatch, ReplayTransport, ReplayUnfinished
 from .timeline import Exchange, ExchangeKind, Latency, Step, StepKind, Timeline
 
 __all__ = [
     "Comparison",
+    "Direction",
     "Exchange",
     "ExchangeKind",
     "FieldChange",
@@ -30,6 +32,14 @@ __all__ = [
     "LatencyChange",
     "LineChange",
     "LineKind",
+    "Match",
+    "Recording",
+    "RecordingEntry",
+    "RecordingError",
+    "RecordingTransport",
+    "ReplayMismatch",
+    "ReplayTransport",
+    "ReplayUnfinished",
     "Step",
     "StepKind",
     "Timeline",

@@ -1,204 +1,154 @@
-"""What a line is called, and what it says in a few words."""
+"""The name of a line, and its content in a few words."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from typing import Any
-
-import msgspec
 
 from ..wire import (
     Answer,
-    AssistantMessage,
     Cancel,
-    CanUseTool,
-    ContentBlockDelta,
-    ContentBlockStart,
-    ElicitationResult,
     Event,
     Failure,
-    HookCallback,
-    InitMessage,
+    InvalidLine,
     Malformed,
-    McpMessage,
-    Message,
-    Noise,
     Request,
-    RequestBody,
-    ResultMessage,
-    Stray,
-    StreamEvent,
-    TextBlock,
-    ThinkingBlock,
-    ToolResultBlock,
-    ToolUseBlock,
-    UnknownMessage,
+    UnexpectedMessage,
     UnknownRequest,
-    UserMessage,
 )
-
-__all__ = ["name_of", "request_name", "shortened", "summary_of"]
 
 WIDEST = 400
 """Characters of a summary: more than a line of a terminal, and no whole file."""
 
 _KNOWN = frozenset({"type", "subtype", "uuid", "session_id", "request_id"})
-"""Fields that say nothing about what a line says."""
+"""Fields that tell nothing about the content of a line."""
 
 
 def name_of(event: Event) -> str:
     """Name the kind of line: `assistant`, `system/init`, `can_use_tool`."""
-    if isinstance(event, Stray):
-        return name_of(event.event)
-    if isinstance(event, Request):
-        return request_name(event.body)
-    if isinstance(event, Answer | Failure):
-        return request_name(event.request.body) if event.request else "unknown"
-    if isinstance(event, Cancel):
-        return "cancel"
-    if isinstance(event, StreamEvent):
-        return f"stream_event/{_tag(event.event)}"
-    if isinstance(event, UnknownMessage):
-        return event.kind or "unknown"
-    if isinstance(event, Message):
-        subtype = getattr(event, "subtype", None)
-        return f"{_tag(event)}/{subtype}" if subtype else _tag(event)
-    return type(event).__name__.lower()
+    match event:
+        case UnexpectedMessage():
+            return name_of(event.event)
+        case Request():
+            return _subtype(event)
+        case Answer() | Failure():
+            return _subtype(event.request) if event.request else "unknown"
+        case Cancel():
+            return "cancel"
+        case InvalidLine():
+            return "not JSON"
+        case Malformed():
+            return "malformed"
+    raw = event.raw
+    inner = raw.get("event") if raw.get("type") == "stream_event" else None
+    subtype = inner.get("type") if isinstance(inner, dict) else raw.get("subtype")
+    return "/".join(it for it in (raw.get("type"), subtype) if isinstance(it, str)) or "unknown"
 
 
-def request_name(body: RequestBody[Any]) -> str:
-    """Name a request by its subtype."""
-    return str(body.raw.get("subtype")) if isinstance(body, UnknownRequest) else _tag(body)
+def _subtype(request: Request) -> str:
+    body = request.body
+    known = body.__struct_config__.tag
+    return str(body.raw.get("subtype") if isinstance(body, UnknownRequest) else known)
 
 
-def _tag(record: Any) -> str:
-    tag = record.__struct_config__.tag
-    return str(record.raw.get("type")) if tag is None or tag.startswith("\0") else str(tag)
-
-
-# --- what it says --------------------------------------------------------------------------------
-
-
-def summary_of(event: Event) -> str:
-    """Say in one line what a line of the wire says."""
-    return shortened(_words(event))
+# --- the content ---------------------------------------------------------------------------------
 
 
 def shortened(text: str) -> str:
-    """Put a text into one line, and shorten it to what is shown of a line."""
+    """Put a text into one line, and shorten it."""
     text = " ".join(text.split())
     return text if len(text) <= WIDEST else f"{text[: WIDEST - 1]}…"
 
 
+def summary_of(event: Event) -> str:
+    """Sum up a line of the wire in one line."""
+    return shortened(_words(event))
+
+
 def _words(event: Event) -> str:
     match event:
-        case Stray():
+        case UnexpectedMessage():
             return f"{_words(event.event)} ({event.reason})"
-        case Noise() | Malformed():
-            head = event.head.decode("utf-8", "replace")
-            return f"{event.reason}: {head}"
-        case Request():
-            return _asked(event.body)
-        case Answer():
-            return _answered(event.body)
+        case InvalidLine() | Malformed():
+            return f"{event.reason}: {event.head.decode('utf-8', 'replace')}"
         case Failure():
             return event.error
         case Cancel():
             return f"request {event.id}"
-    return _message(event)
+    return _content(event.raw)
 
 
-def _asked(body: RequestBody[Any]) -> str:
-    match body:
-        case CanUseTool():
-            return f"{body.tool_name} {_json(body.input)}"
-        case HookCallback():
-            tool = getattr(body.input, "tool_name", None)
-            return " ".join(filter(None, [_tag(body.input), tool, body.callback_id]))
-        case McpMessage():
-            return f"{body.server_name}: {_rpc(body.message)}"
-        case UnknownRequest():
-            return _rest(body.raw)
-    return _rest(msgspec.to_builtins(body))
+def _content(raw: dict[str, Any]) -> str:
+    match raw:
+        case {"type": "control_request", "request": dict() as request}:
+            return _asked(request)
+        case {"type": "control_response", "response": dict() as response}:
+            return _rest(response.get("response") or {}) or "ok"
+        case {"message": {"content": content}}:
+            return _blocks(content)
+        case {"type": "result"} as result:
+            return _result(result)
+        case {"subtype": "init", "model": model} as init:
+            shown = [model, init.get("permissionMode"), init.get("cwd")]
+            tools = f"{len(init['tools'])} tools" if isinstance(init.get("tools"), list) else None
+            return ", ".join(str(it) for it in (*shown, tools) if it)
+        case {"type": "stream_event", "event": {"delta": dict() as delta}}:
+            return " ".join(it for name, it in delta.items() if name != "type" and type(it) is str)
+        case {"type": "stream_event"}:
+            return ""
+    return _rest(raw)
 
 
-def _rpc(message: dict[str, Any]) -> str:
-    params = message.get("params")
-    called = params.get("name") if isinstance(params, dict) else None
-    return " ".join(str(it) for it in (message.get("method", "an answer"), called) if it)
+def _asked(request: dict[str, Any]) -> str:
+    match request:
+        case {"subtype": "can_use_tool", "tool_name": name}:
+            return f"{name} {_json(request.get('input'))}"
+        case {"subtype": "hook_callback", "callback_id": id, "input": dict() as given}:
+            parts = (given.get("hook_event_name"), given.get("tool_name"), id)
+            return " ".join(str(it) for it in parts if it)
+        case {"subtype": "mcp_message", "server_name": server, "message": dict() as message}:
+            params = message.get("params")
+            called = params.get("name") if isinstance(params, dict) else None
+            return f"{server}: {message.get('method', 'an answer')} {called or ''}"
+    return _rest(request)
 
 
-def _answered(body: Any) -> str:
-    if isinstance(body, ElicitationResult):
-        return f"{body.action} {_json(body.content) if body.content else ''}"
-    return _rest(msgspec.to_builtins(body)) or "ok"
-
-
-def _message(event: Event) -> str:
-    match event:
-        case AssistantMessage():
-            return _blocks(event.content)
-        case UserMessage(content=str() as text):
-            return text
-        case UserMessage(content=blocks):
-            return _blocks(blocks)
-        case ResultMessage():
-            return _result(event)
-        case InitMessage():
-            shown = [event.model, event.permission_mode, event.cwd]
-            tools = f"{len(event.tools)} tools" if event.tools is not None else None
-            return ", ".join(it for it in (*shown, tools) if it)
-        case StreamEvent():
-            return _streamed(event.event)
-    return _rest(event.raw)
-
-
-def _blocks(blocks: Iterable[Any]) -> str:
-    return " | ".join(filter(None, map(_block, blocks)))
+def _blocks(content: Any) -> str:
+    if not isinstance(content, list):
+        return content if isinstance(content, str) else ""
+    return " | ".join(filter(None, map(_block, content)))
 
 
 def _block(block: Any) -> str:
     match block:
-        case TextBlock():
-            return block.text
-        case ThinkingBlock():
-            return f"(thinking) {block.thinking}"
-        case ToolUseBlock():
-            return f"{block.name} {_json(block.input)}"
-        case ToolResultBlock():
-            content = block.content
-            inner = content if isinstance(content, str) else _blocks(content or ())
-            return f"{'error' if block.is_error else 'result'}: {inner}"
-    return f"({_tag(block)})"
-
-
-def _result(event: ResultMessage) -> str:
-    parts = [event.result or ", ".join(event.errors or ()) or event.terminal_reason or ""]
-    if event.num_turns is not None:
-        parts.append(f"turns: {event.num_turns}")
-    if event.total_cost_usd is not None:
-        parts.append(f"cost: {event.total_cost_usd:.4f} USD")
-    return " · ".join(filter(None, parts))
-
-
-def _streamed(event: Any) -> str:
-    if isinstance(event, ContentBlockDelta):
-        delta = msgspec.to_builtins(event.delta)
-        return " ".join(str(value) for key, value in delta.items() if key != "type")
-    if isinstance(event, ContentBlockStart):
-        return _tag(event.content_block)
+        case {"type": "text", "text": str() as text}:
+            return text
+        case {"type": "thinking", "thinking": thinking}:
+            return f"(thinking) {thinking}"
+        case {"type": "tool_use", "name": name}:
+            return f"{name} {_json(block.get('input'))}"
+        case {"type": "tool_result"}:
+            kind = "error" if block.get("is_error") else "result"
+            return f"{kind}: {_blocks(block.get('content'))}"
+        case {"type": kind}:
+            return f"({kind})"
     return ""
 
 
-def _rest(raw: Any) -> str:
-    """Show the fields of an object that tell something, as JSON."""
-    if not isinstance(raw, dict):
-        return _json(raw)
+def _result(raw: dict[str, Any]) -> str:
+    errors = raw.get("errors")
+    error = ", ".join(map(str, errors)) if isinstance(errors, list) else ""
+    parts = [str(raw.get("result") or error or raw.get("terminal_reason") or "")]
+    parts += [f"turns: {raw['num_turns']}"] if raw.get("num_turns") is not None else []
+    cost = raw.get("total_cost_usd")
+    parts += [f"cost: {cost:.4f} USD"] if isinstance(cost, int | float) else []
+    return " · ".join(filter(None, parts))
+
+
+def _rest(raw: dict[str, Any]) -> str:
+    """Show the fields of an object that tell about its content, as JSON."""
     return _json({key: value for key, value in raw.items() if key not in _KNOWN})
 
 
 def _json(value: Any) -> str:
-    if value in ({}, None):
-        return ""
-    return json.dumps(value, ensure_ascii=False, default=str)
+    return json.dumps(value, ensure_ascii=False) if value else ""

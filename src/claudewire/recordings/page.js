@@ -4,7 +4,7 @@
   const { steps, exchanges } = recording;
   const MOST = 400; // lines and bars that are on the page at a time: browsers are slow with many more
 
-  // What is recorded is only ever shown: as text, with what cannot be seen as an escape.
+  // Recorded texts are only shown: as text, with escapes for invisible characters.
   const HIDDEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}]/gu;
   const escaped = (it) => {
     if (it === "\n" || it === "\t") return it;

@@ -1,8 +1,8 @@
 """Sessions with a CLI: turns, replies, events, interrupts, and pools of ready CLIs.
 
 It may use every package below it; above it are `sync` and `testing`. Start with `session`, which
-applications call; then read `core`, which holds the state and sorts what arrives, `conversation`,
-which finds the turn of a message, and `link`, which owns the reading and writing.
+applications call; then read `core`, which holds the state and sorts events, `conversation`, which
+finds the turn of a message, and `link`, which owns the reading and writing.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .._package import lazy_exports
-from .entry import TASKS_MAY_TAKE, open, run
+from .entry import open, run
 from .events import (
     UNREAD_EVENTS,
     BudgetAlert,
@@ -20,14 +20,16 @@ from .events import (
     StderrOutput,
     Subscription,
     TurnStarted,
+    TurnState,
     UnreadLimitReached,
 )
+from .facts import SessionFacts
 from .interrupt import Escalation, InterruptReceipt, Outcome, Queued
-from .pending_request import DEFAULT, Timeout
+from .link import DEFAULT, Timeout
 from .queue import ItemQueue
 from .reply import OutputT, Reply
-from .session import Priority, Session, TasksAtEnd, check_tasks
-from .turn import AnyTurn, TextPieces, Turn, TurnReader, TurnState
+from .session import Priority, Session, TasksAtEnd
+from .turn import AnyTurn, TextPieces, Turn, TurnReader
 
 if TYPE_CHECKING:
     from .pool import Pool, PooledSession, PoolStats
@@ -35,7 +37,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DEFAULT",
-    "TASKS_MAY_TAKE",
     "UNREAD_EVENTS",
     "AnyTurn",
     "BudgetAlert",
@@ -52,6 +53,7 @@ __all__ = [
     "Reply",
     "Session",
     "SessionEvent",
+    "SessionFacts",
     "SessionState",
     "Stall",
     "StateChanged",
@@ -66,7 +68,6 @@ __all__ = [
     "TurnState",
     "UnreadLimitReached",
     "Waiting",
-    "check_tasks",
     "open",
     "run",
 ]

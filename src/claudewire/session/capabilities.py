@@ -1,187 +1,90 @@
-"""What the CLI at the other end can do: from what it says of itself, and from a trial.
-
-Not all say which version they are, and none older than 2.1.325 before its first turn. But the
-answer to `initialize` shows whether it is one of those that leave a request unanswered which they
-do not know: these do not list their agents there. Which of them it is can be tried out, with
-requests that change nothing.
-"""
+"""The abilities of one CLI, by its version or by the form of its answer to `initialize`."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from ..errors import RequestError, UnsupportedRequest
+from ..errors import Evidence, UnsupportedRequest
 from ..wire import (
-    EARLIEST,
     LAST_SILENT,
     MODES,
     NAMES_PROMPTS,
     TAKES_CANCEL,
-    TAKES_NOTES,
-    GetBinaryVersion,
+    TAKES_CONTEXT,
     InitializeResult,
     InitMessage,
-    McpStatus,
-    McpToggle,
     RequestBody,
-    RewindFiles,
     SetPermissionMode,
     lacks_request,
     parse_version,
 )
-from .link import Link
-from .pending_request import name_of
-
-__all__ = ["Capabilities"]
-
-NOBODY = "00000000-0000-4000-8000-000000000000"
-"""The id of no message, and the name of no server."""
-
-TRIALS: dict[tuple[int, ...], RewindFiles | McpToggle] = {
-    (2, 0, 76): RewindFiles(NOBODY, dry_run=True),
-    LAST_SILENT: McpToggle(NOBODY, enabled=False),
-}
-"""Requests that a CLI refuses at once, and the oldest one that does so; others say nothing."""
+from .link import name_of
 
 
 class Capabilities:
-    """What is known of one CLI.
+    """The abilities of one CLI.
+
+    Args:
+        info: its answer to `initialize`.
+        init: the description of its last turn.
 
     Attributes:
-        info: its answer to `initialize`.
-        init: how it described itself in its last turn.
-        version: which version it is; empty if it has not said so.
-        resembles: which of the measured versions it is most like, or is, once that was tried.
+        version: its version, as far as it shows; empty otherwise.
+        takes_cancel: requests can be withdrawn.
+        names_prompts: its `init` messages name the prompts of their turn.
+        takes_context: it adds messages to the conversation without a turn.
     """
 
-    def __init__(self) -> None:
-        self.info: InitializeResult | None = None
-        self.init: InitMessage | None = None
-        self.version: tuple[int, ...] = ()
-        self.resembles: tuple[int, ...] = ()
+    def __init__(
+        self, info: InitializeResult | None = None, init: InitMessage | None = None
+    ) -> None:
+        self._known = info, init
+        versions = (it.claude_code_version for it in (info, init) if it is not None)
+        self.version: tuple[int, ...] = parse_version(next(filter(None, versions), None))
+        if not self.version and info is not None and _is_silent(info):
+            self.version = LAST_SILENT
+        self.takes_cancel: bool = self.version >= TAKES_CANCEL
+        self.names_prompts: bool = self.version >= NAMES_PROMPTS
+        self.takes_context: bool = self.version >= TAKES_CONTEXT
 
-    def learn(self, info: InitializeResult | None, init: InitMessage | None) -> None:
-        """Note what it says of itself."""
-        self.info = info or self.info
-        self.init = init or self.init
-        told = (it.claude_code_version for it in (self.info, self.init) if it is not None)
-        self.version = parse_version(next(filter(None, told), None))
+    def updated(
+        self, info: InitializeResult | None = None, init: InitMessage | None = None
+    ) -> Capabilities:
+        """Return the abilities of the same CLI, by another description of itself."""
+        known_info, known_init = self._known
+        return Capabilities(info or known_info, init or known_init)
 
-    @property
-    def is_silent(self) -> bool:
-        """Whether it leaves requests unanswered that it does not know."""
-        if self.version:
-            return self.version <= LAST_SILENT
-        info = self.info
-        return self.is_real and info is not None and info.agents is None and info.pid is None
+    def knows(self, request: str) -> bool:
+        """Return False for a request that the CLI would leave without an answer."""
+        return not self.version or not lacks_request(self.version, request)
 
-    @property
-    def is_real(self) -> bool:
-        """Whether it opens a conversation as the real CLI does."""
-        info = self.info
-        return info is not None and None not in (info.commands, info.available_output_styles)
-
-    @property
-    def takes_cancel(self) -> bool:
-        """Whether a request can be withdrawn."""
-        return self.version >= TAKES_CANCEL
-
-    @property
-    def names_prompts(self) -> bool:
-        """Whether its `init` messages name the prompts of their turn."""
-        return self.version >= NAMES_PROMPTS
-
-    @property
-    def takes_notes(self) -> bool:
-        """Whether something can be added to the conversation without a turn."""
-        return self.version >= TAKES_NOTES
-
-    def lacks(self, request: str) -> bool | None:
-        """Say whether it would leave a request unanswered; None if only a trial can tell."""
-        if not self.is_silent:
-            return False
-        version = self.version or self.resembles or (EARLIEST if self.init is not None else ())
-        if version:
-            return lacks_request(version, request)
-        at_least, at_most = (lacks_request(it, request) for it in (LAST_SILENT, EARLIEST))
-        return at_most if at_least == at_most else None
-
-    async def check_known(self, body: RequestBody[Any], link: Link, timeout: float | None) -> None:
-        """Refuse what the CLI does not know, if it would not say so.
+    def check(self, body: RequestBody[Any], evidence: Callable[[], Evidence]) -> None:
+        """Refuse a request that the CLI does not know, if it would not say so.
 
         Raises:
             UnsupportedRequest: it does not know it.
         """
         name = name_of(body)
-        lacks = self.lacks(name)
-        if lacks is None:
-            await self.try_out(link, timeout)
-            lacks = self.lacks(name)
-        if lacks:
+        if not self.knows(name):
             raise UnsupportedRequest(
                 f"This CLI does not know {name!r}",
                 request=name,
-                evidence=link.evidence(),
+                evidence=evidence(),
                 advice="It is too old. CLIs from 2.1.100 on know most requests.",
             )
-        if isinstance(body, SetPermissionMode) and body.mode in MODES:
-            await self._check_mode(body.mode, link, timeout)
-
-    async def _check_mode(self, mode: str, link: Link, timeout: float | None) -> None:
-        """Refuse a permission mode that the CLI would accept without effect.
-
-        Raises:
-            UnsupportedRequest: it does not know it.
-        """
-        if not self.is_real:
-            return
-        version = await self.find_version(link, timeout)
-        if version < parse_version(MODES[mode]):
+        mode = body.mode if isinstance(body, SetPermissionMode) else ""
+        since = MODES.get(mode)
+        if since is not None and self.version and self.version < parse_version(since):
             raise UnsupportedRequest(
                 f"This CLI is too old for the permission mode {mode!r}: it would ask nevertheless",
-                request="set_permission_mode",
-                evidence=link.evidence(),
-                advice=f"Use a CLI from {MODES[mode]} on.",
+                request=name,
+                evidence=evidence(),
+                advice=f"Use a CLI from {since} on.",
             )
 
-    async def find_version(self, link: Link, timeout: float | None) -> tuple[int, ...]:
-        """Return which version it is, or the newest of those that it may be.
 
-        Raises:
-            RequestError: it does not answer.
-            TransportClosed: it has exited.
-        """
-        if self.version or self.resembles:
-            return self.version or self.resembles
-        if self.is_silent:
-            await self.try_out(link, timeout)
-        else:
-            await self._ask_version(link, timeout)
-        return self.resembles
-
-    async def _ask_version(self, link: Link, timeout: float | None) -> None:
-        try:
-            answer = await link.ask(GetBinaryVersion(), timeout=timeout)
-        except RequestError:
-            self.resembles = TAKES_CANCEL  # newer ones know that request
-        else:
-            self.resembles = parse_version(answer.version)
-
-    async def try_out(self, link: Link, timeout: float | None) -> None:
-        """Find out which of the silent ones it is like.
-
-        Raises:
-            RequestError: it does not even answer what all of them know.
-            TransportClosed: it has exited.
-        """
-        connection = link.connection
-        trials = {version: connection.new_request(body) for version, body in TRIALS.items()}
-        for request in trials.values():
-            link.post(request)
-        try:
-            await link.ask(McpStatus(), timeout=timeout)  # answered after the others
-        finally:
-            silent = {version for version, it in trials.items() if it.id in connection.asked}
-            for version in silent:
-                connection.abandon(trials[version].id)
-        self.resembles = max({*TRIALS} - silent, default=EARLIEST)
+def _is_silent(info: InitializeResult) -> bool:
+    """Whether it is the answer of a CLI that ignores unknown requests: it lists no agents."""
+    is_real = None not in (info.commands, info.available_output_styles)
+    return is_real and info.agents is None and info.pid is None

@@ -1,13 +1,15 @@
-"""The inside of a session: sorts what the CLI says, and makes every change of state.
+"""The inside of a session: starts the CLI, sorts its events, and makes every change of state.
 
-All of it but for the methods that wait is synchronous: it is called by the reader of the link for
-each event, and by the methods of the session. Whatever waits, waits for `changed`.
+All methods are synchronous except the `async` ones. The link calls them for each chunk of output,
+the methods of the session for everything else. Tasks that wait, wait for `changed`.
 """
 
 from __future__ import annotations
 
+import threading
 import weakref
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -15,23 +17,26 @@ from uuid import uuid4
 
 import anyio
 
-from ..concurrency import Signal, run_soon
+from ..concurrency import Signal, ends_the_caller
 from ..errors import (
-    BudgetExceeded,
     Cause,
     CLIError,
     Error,
     LocalProtocolError,
+    RequestError,
+    RequestTimeout,
     SessionClosed,
     SessionFailed,
     TransportClosed,
     TurnCancelled,
     TurnError,
+    UnsupportedRequest,
     describe,
 )
-from ..launch import Claim, Connect, claim_for
+from ..launch import Connect, ConversationLock, check_restart, conversation_lock, open_transport
 from ..options import Options
-from ..tracking import TaskTracker, UsageTracker
+from ..output import OutputSpec
+from ..tracking import COUNTED, TRACKED, Ledger, TaskTable
 from ..transport import Transport
 from ..wire import (
     Answer,
@@ -39,241 +44,180 @@ from ..wire import (
     Cancel,
     CanUseTool,
     CommandLifecycleMessage,
+    Connection,
     ContextUsageResult,
+    DialectBehavior,
     Event,
     Failure,
     InitializeResult,
     InitMessage,
     Interrupt,
-    Malformed,
     Message,
-    Noise,
-    Oversize,
     Request,
     RequestBody,
     ResultMessage,
-    Rules,
+    Role,
     SessionCreatedMessage,
     SessionStateChangedMessage,
+    SetPermissionMode,
     StopTask,
+    StreamEvent,
     UserMessage,
     dropped_prompts,
 )
 from .capabilities import Capabilities
 from .conversation import Conversation
-from .ending import Ending
 from .events import (
-    BudgetAlert,
     SessionEvent,
     SessionState,
     StateChanged,
     StderrOutput,
-    Subscriptions,
+    Subscription,
     TurnStarted,
     UnreadLimitReached,
 )
-from .interrupt import interrupt, interrupt_turn
+from .inferred_end import InferredEnd
 from .link import Link
 from .log import log
-from .notes import Notes, is_command
-from .queue import HomeThread, ItemQueue
-from .turn import AnyTurn, UnreadCount
+from .pending_context import PendingContext, is_command
+from .queue import Broadcast, HomeThread, ItemQueue
+from .requests import RequestHandlers, would_not_ask
+from .turn import AnyTurn, UnreadCounter
 
 if TYPE_CHECKING:
-    from ..tracking import Alert, BudgetWatch
+    from .budgets import BudgetGuard
+    from .session import Session
     from .watchdog import Watchdog
-
-__all__ = ["Core", "again"]
 
 AnswerT = TypeVar("AnswerT")
 
 NOTICES = 1000
-"""How many messages that belong to no turn are kept."""
+"""Messages without a turn that are kept."""
 
-NEW_BUDGET = "A new session has a new budget."
 OPEN_ANOTHER = "Open another one; `resume=session_id` continues the conversation."
-OTHER_BUDGET = "Use a larger SharedBudget, or a new one."
 TURN_OVER = "the turn was over before a decision was made"
 
 TURN_FOLLOWS_WITHIN: float = 1.0
 """Seconds. The end of a task sets off a turn; measured, the CLI is idle for 0.1 s in between."""
 
 _DEAD = (SessionState.CLOSED, SessionState.FAILED)
+_CONTROL = frozenset({Request, Answer, Failure, Cancel})
 
 
 class Core:
-    """The state of one session. The watchdog restarts it with `restart`."""
+    """The state of one session.
 
-    # What changes seldom is here: an object with more than 29 attributes of its own takes 1.5 KB.
-    is_dead: bool = False
-    """Whether the session is closed or has failed."""
-    spent: Error | None = None
-    """Set when the session has used up its budget: then nothing more is sent."""
-    cli_info: InitializeResult | None = None
-    init_message: InitMessage | None = None
-    last_result: ResultMessage | None = None
-    session_id: str | None = None
-    restarting: bool = False
-    opening: anyio.CancelScope | None = None
-    _holding_back: int = 0
-    keeps_held: bool = False
-    """Set while the CLI may be ended to be started again: held turns are for the next one."""
+    Args:
+        options: the options of the session.
+        transport: a transport in place of a process, or a function that makes one.
+        session: returns the session, for handlers; None if nothing refers to it any more.
+
+    Raises:
+        OptionsError: a handler, a tool or the output type is invalid.
+    """
 
     def __init__(
         self,
         options: Options,
         transport: Transport | Connect | None,
-        restart: Callable[[], Coroutine[Any, Any, None]],
+        session: Callable[[], Session[Any] | None],
     ) -> None:
         self.options = options
         self.transport = transport
-        self.restart = restart
-        self.claim: Claim = claim_for(options, transport)
+        self.output: OutputSpec[Any] | None = _output_of(options)
+        self.lock: ConversationLock = conversation_lock(options, transport)
         """Keeps other sessions away from the same conversation."""
         self.state: SessionState = SessionState.NEW
+        self.is_dead: bool = False
+        """Whether the session is closed or has failed."""
         self.failure: Error | None = None
         self.link: Link | None = None
-        self.check_thread: HomeThread = HomeThread()
-        """Refuses calls from other threads, also from event loops in them."""
+        self.home: HomeThread = HomeThread()
         self.watchdog: Watchdog | None = None
         self.changed: Signal = Signal()
-        # Its parts refer to it weakly, so that it is freed with the session, and not by Python's
-        # garbage collector.
+        # Its parts refer to it weakly: it is freed with the session, without the garbage collector.
         core = weakref.proxy(self)
-        self.unread: UnreadCount = UnreadCount(
+        self.unread: UnreadCounter = UnreadCounter(
             options.unread, lambda count: core._unread_limit_reached(count)
         )
-        self.conversation: Conversation = Conversation(
-            self.unread, lambda turn: core._turn_started(turn)
-        )
-        self.unsolicited: ItemQueue[AnyTurn] = ItemQueue(NOTICES, self.check_thread)
-        self.notices: list[Event] = []
-        self.subscriptions: Subscriptions[Event | SessionEvent] = Subscriptions(self.check_thread)
-        self.tasks: TaskTracker = TaskTracker()
-        self.ledger: UsageTracker = UsageTracker(prices=options.prices)
-        self.budget: BudgetWatch | None = _watch_of(options)
-        self._watched: Ending | None = None
-        self.notes: Notes = Notes()
+        self.conversation: Conversation = Conversation(self)
+        self.unsolicited: ItemQueue[AnyTurn] = ItemQueue(self.home, NOTICES)
+        self.notices: deque[Event] = deque(maxlen=NOTICES)
+        self.subscriptions: Broadcast[Event | SessionEvent] = Broadcast()
+        self.tasks: TaskTable = TaskTable()
+        self.ledger: Ledger = Ledger(prices=options.prices)
+        self.budget: BudgetGuard | None = _guard_of(core, options)
+        self.handlers: RequestHandlers = RequestHandlers(core, session)
+        self.context: PendingContext = PendingContext()
         self.capabilities: Capabilities = Capabilities()
+        self.cli_info: InitializeResult | None = None
+        self.init_message: InitMessage | None = None
+        self.last_result: ResultMessage | None = None
+        self.session_id: str | None = None
+        self.restarting: bool = False
+        self.opening: anyio.CancelScope | None = None
+        self.keeps_held: bool = False
+        """Set while the CLI may be ended to be started again: held turns are for the next one."""
+        self._holding_back = 0
+        self._watched: InferredEnd | None = None
 
-    # --- the state -------------------------------------------------------------------------------
+    # --- starting --------------------------------------------------------------------------------
 
-    @property
-    def rules(self) -> Rules:
-        """What opens a session and ends a turn in the dialect of the CLI, as far as it is known."""
-        return self.conversation.rules
-
-    @property
-    def is_starting(self) -> bool:
-        """Whether a CLI is being started, and nothing has gone wrong so far."""
-        has_failed = self.failure is not None and not self.restarting
-        return self.state is SessionState.STARTING and not has_failed
-
-    def go(self, state: SessionState) -> None:
-        """Change the state, and report it."""
-        if state is self.state:
-            return
-        old, self.state, self.is_dead = self.state, state, state in _DEAD
-        self.subscriptions.tell(StateChanged(old, state))
-        self.notify()
-
-    def notify(self) -> None:
-        """Wake all that wait for a change, and let the watchdog look."""
-        self.changed.notify()
-        if self.watchdog is not None:
-            self.watchdog.look()
-
-    def settle(self) -> None:
-        """Send the turns that may be sent now, and find out whether the session is busy."""
-        if self.state not in (SessionState.READY, SessionState.BUSY) or self._holding_back:
-            return
-        assert self.link is not None
-        while self.link.is_open and (turn := self.conversation.take()) is not None:
-            assert turn.prompt is not None
-            if self.budget is not None and (refusal := self.budget.refusal()) is not None:
-                self.conversation.drop(turn, BudgetExceeded(refusal, advice=OTHER_BUDGET))
-                continue
-            try:
-                turn.prompt = self.notes.put_before(turn.prompt)
-                self.link.post(turn.prompt)
-            except Exception as error:  # a field of the message may be anything
-                self.conversation.drop(turn, _unsendable(error))
+    async def start(self) -> None:
+        """Start the CLI of a new session; see `Session.start`."""
+        if self.state is not SessionState.NEW:
+            raise SessionClosed(
+                f"The session cannot be started again: it is {self.state}",
+                advice=OPEN_ANOTHER if self.is_dead else "",
+            )
         if self.budget is not None:
-            self.budget.count(self.ledger, len(self.conversation.sent))
-        state = SessionState.BUSY if self.conversation.is_busy else SessionState.READY
-        if state is self.state:
-            self.notify()
-        else:
-            self.go(state)
+            self.budget.check_spent()
+        self.set_state(SessionState.STARTING)
+        await self._start_cli(self.options)
 
-    @contextmanager
-    def holding_back(self) -> Iterator[None]:
-        """Send no prompts meanwhile."""
-        self._holding_back += 1
-        try:
-            yield
-        finally:
-            self._holding_back -= 1
-            self.settle()
-
-    def check(self) -> Link:
-        """Return the link to the CLI.
-
-        Raises:
-            Error: there is none; this is the original reason.
-        """
-        if self.failure is not None:
-            raise again(self.failure)
-        self.check_thread()
-        if self.state is SessionState.NEW:
-            raise SessionClosed("The session was not opened; use `async with` or `await`")
-        if self.link is None or self.state is SessionState.CLOSING:
-            raise SessionClosed(f"The session is {self.state}")
-        return self.link
-
-    async def request(self, body: RequestBody[AnswerT], timeout: float | None) -> AnswerT:
-        """Send a request and return its answer; see `Session.request`."""
-        link = self.check()
-        try:
-            await self.capabilities.check_known(body, link, timeout)
-            answer = await link.ask(body, timeout=timeout)
-        except TransportClosed:
-            reason = await self.reason(link)
-            raise reason from reason.__cause__  # and not from what was just caught
-        if isinstance(answer, ContextUsageResult):
-            self.ledger.note_context(answer)
-        if isinstance(body, StopTask) and self.tasks.stopped(body.task_id):
-            self.notify()
-        return answer
-
-    def learn(
-        self, *, info: InitializeResult | None = None, init: InitMessage | None = None
-    ) -> None:
-        """Note what the CLI says of itself."""
-        self.capabilities.learn(info, init)
-        self.conversation.names_prompts = self.capabilities.names_prompts
-        if self.link is not None:
-            self.link.may_withdraw = self.capabilities.takes_cancel
-
-    def tell(self, content: str | list[Any]) -> None:
-        """Add to the conversation; see `Session.tell`."""
-        link = self.check()
-        if not (self.capabilities.takes_notes and link.is_open) or is_command(content):
-            self.notes.hold(content)
+    async def restart(self, *, resume: bool = True) -> None:
+        """End the CLI and start another; see `Session.restart`."""
+        if not self.is_dead:
+            self.home.check()
+        check_restart(self.transport)
+        if self.state is SessionState.CLOSING:
+            raise SessionClosed("The session is closing")
+        if self.state is SessionState.STARTING:
+            # Another caller is restarting it already.
+            await self.changed.until(lambda: self.state is not SessionState.STARTING)
+            self.check()
             return
-        uuid = str(uuid4())
-        link.post(UserMessage.of(content, uuid=uuid, should_query=False))
-        self.conversation.told.add(uuid)
-        self.notes.sent(content, uuid)
+        options = _resuming(self.options, self.session_id) if resume else self.options
+        self.restarting = True
+        self.unsolicited.reopen()
+        self.set_state(SessionState.STARTING)
+        if self.link is None or self.link.finished.is_set():
+            self.ended()
+        else:
+            self.link.close(now=True)
+        await self._start_cli(options)
 
-    async def reason(self, link: Link) -> Error:
-        """Wait for the end of a link that is ending; return the reason."""
-        await self.changed.until(lambda: self.failure is not None or self.link is not link)
-        if self.failure is not None:
-            return again(self.failure)
-        return CLIError("The CLI was restarted before it had answered", cause=Cause.EXITED)
+    async def _start_cli(self, options: Options) -> None:
+        """Start a CLI and open the conversation; if that fails, leave nothing behind."""
+        self.home.id = threading.get_ident()
+        if self.output is not None:
+            options = options.replace(output=None, json_schema=self.output.schema)
+        try:
+            await self._until_free()
+            self.lock.expect(options)
+            link = await self._open_link(options)
+            if (info := await self._initialize(link, options)) is not None:
+                await self._take_info(info, options)
+            self.check()  # it may have been closed, or have failed, at the last moment
+        except BaseException as error:
+            self.give_up(failure_of(error))
+            with anyio.CancelScope(shield=True):
+                await self.changed.until(lambda: self.is_dead)
+            raise
+        self.set_state(SessionState.READY)
+        self.send_queued()
 
-    async def until_free(self) -> None:
+    async def _until_free(self) -> None:
         """Wait until the CLI before this one has exited.
 
         Raises:
@@ -283,24 +227,195 @@ class Core:
             with anyio.CancelScope(shield=True):
                 await self.changed.until(lambda: not self.restarting)
         if self.failure is not None:
-            raise again(self.failure)
+            raise without_traceback(self.failure)
 
-    def attach(self, link: Link) -> None:
-        """Start to use a link; or end it, if the session was closed meanwhile."""
-        self.link = link
-        self.conversation.connection = link.connection
-        if self.budget is not None and self.budget.is_shared:
-            self.budget.join(partial(run_soon(), self._shared_budget_changed))
-        link.start()
-        if self.state is not SessionState.STARTING:
-            link.close(now=True)
+    async def _open_link(self, options: Options) -> Link:
+        with anyio.CancelScope() as self.opening:
+            connected = await open_transport(options, self.transport)
+            connection = Connection(Role.CLIENT, dialect=options.dialect, max_line=options.max_line)
+            self.link = link = Link(connected, connection, self, options.timeouts)
+            self.conversation.behavior = connection.dialect.behavior
+            if self.budget is not None:
+                self.budget.join()
+            link.start()
+            if self.state is not SessionState.STARTING:  # the session was closed meanwhile
+                link.close(now=True)
+        self.opening = None
+        if self.link is None:
+            raise SessionClosed("The session was closed while the CLI was being started")
+        if options.patience is not None:
+            from .watchdog import Watchdog  # it can be turned off
+
+            self.watchdog = Watchdog(self, options.patience)
+            self.link.start_soon(self.watchdog.run)
+        return self.link
+
+    async def _initialize(self, link: Link, options: Options) -> InitializeResult | None:
+        """Open the conversation; return None if the CLI speaks a dialect without `initialize`."""
+        body = self.handlers.open(options)
+        if not (options.handshake and self.behavior.opens_with_initialize):
+            return None
+        seconds = options.timeouts.start
+        try:
+            return await self.request(body, seconds)
+        except RequestTimeout as error:
+            raise CLIError(
+                f"The CLI was started but did not answer within {seconds:g} s",
+                cause=Cause.NO_ANSWER,
+                evidence=link.evidence(),
+                advice="Is it waiting for something on the terminal, or for the network?",
+            ) from error
+        except RequestError as error:
+            behavior = link.connection.behavior  # its answer has shown the dialect
+            if isinstance(error, UnsupportedRequest) or not behavior.opens_with_initialize:
+                return None
+            raise CLIError(error.message, cause=Cause.REFUSED, evidence=error.evidence) from error
+
+    async def _take_info(self, info: InitializeResult, options: Options) -> None:
+        self.update_capabilities(info=info)
+        self.handlers.check(info)
+        mode = info.current_permission_mode
+        if would_not_ask(options, mode):
+            log.warning(
+                "CLI started in mode %s, which never asks for permission; switched to default. "
+                "Pass permission_mode=%r to keep that mode",
+                *(mode, mode),
+            )
+            await self.request(SetPermissionMode("default"), options.timeouts.start)
+        await self.handlers.servers.restore()
+
+    # --- the state -------------------------------------------------------------------------------
+
+    @property
+    def behavior(self) -> DialectBehavior:
+        """The behavior of the CLI's dialect."""
+        return self.conversation.behavior
+
+    @property
+    def loop_ended(self) -> bool:
+        """Whether the event loop has ended before the session."""
+        return self.link is not None and self.link.loop_ended
+
+    def set_state(self, state: SessionState) -> None:
+        """Change the state, and report it."""
+        if state is self.state:
+            return
+        old, self.state, self.is_dead = self.state, state, state in _DEAD
+        self.subscriptions.put(StateChanged(old, state))
+        self.changed.notify()
+
+    def send_queued(self) -> None:
+        """Send the turns that may be sent now, and update the state."""
+        if self.state not in (SessionState.READY, SessionState.BUSY) or self._holding_back:
+            return
+        while self.link is not None and self.link.is_open:
+            if (turn := self.conversation.take()) is None:
+                break
+            self._send(self.link, turn)
+        if self.budget is not None:
+            self.budget.count()
+        self.set_state(SessionState.BUSY if self.conversation.is_busy else SessionState.READY)
+        self.changed.notify()
+
+    def _send(self, link: Link, turn: AnyTurn) -> None:
+        assert turn.prompt is not None
+        if self.budget is not None and (refusal := self.budget.refusal()) is not None:
+            self.conversation.drop(turn, refusal)
+            return
+        try:
+            if self.context.waiting:
+                turn.prompt = self.context.put_before(turn.prompt)
+            link.post(turn.prompt)
+        except Exception as error:  # a field of the message may be anything
+            self.conversation.drop(turn, _unsendable(error))
+
+    @contextmanager
+    def holding_back(self) -> Iterator[None]:
+        """Send no prompts meanwhile."""
+        self._holding_back += 1
+        try:
+            yield
+        finally:
+            self._holding_back -= 1
+            self.send_queued()
+
+    def check(self) -> Link:
+        """Return the link to the CLI.
+
+        Raises:
+            Error: there is none; this is the original reason.
+        """
+        if self.failure is not None:
+            raise without_traceback(self.failure)
+        self.home.check()
+        if self.state is SessionState.NEW:
+            raise SessionClosed("The session was not opened; use `async with` or `await`")
+        if self.link is None or self.state is SessionState.CLOSING:
+            raise SessionClosed(f"The session is {self.state}")
+        return self.link
+
+    def check_sending(self) -> None:
+        """Check that prompts can be sent now, or after the start of a CLI.
+
+        Raises:
+            Error: the session is closed or has failed, or a budget is used up.
+        """
+        has_failed = self.failure is not None and not self.restarting
+        if self.state is not SessionState.STARTING or has_failed:
+            self.check()
+        self.home.check()
+        if self.budget is not None:
+            self.budget.check_spent()
+
+    async def request(self, body: RequestBody[AnswerT], timeout: float | None) -> AnswerT:
+        """Send a request and return its answer; see `Session.request`."""
+        link = self.check()
+        self.capabilities.check(body, link.evidence)
+        try:
+            answer = await link.ask(body, timeout=timeout)
+        except TransportClosed:
+            reason = await self.reason(link)
+            raise reason from reason.__cause__  # and not from the exception that was just caught
+        if isinstance(answer, ContextUsageResult):
+            self.ledger.note_context(answer)
+        if isinstance(body, StopTask) and self.tasks.stopped(body.task_id):
+            self.changed.notify()
+        return answer
+
+    def update_capabilities(
+        self, *, info: InitializeResult | None = None, init: InitMessage | None = None
+    ) -> None:
+        """Take the CLI's description of itself."""
+        self.cli_info = info or self.cli_info
+        self.capabilities = self.capabilities.updated(info, init)
+        self.conversation.names_prompts = self.capabilities.names_prompts
+        if self.link is not None:
+            self.link.may_withdraw = self.capabilities.takes_cancel
+
+    def add_context(self, content: str | list[Any]) -> None:
+        """Add to the conversation; see `Session.add_context`."""
+        link = self.check()
+        if not (self.capabilities.takes_context and link.is_open) or is_command(content):
+            self.context.hold(content)
+            return
+        uuid = str(uuid4())
+        link.post(UserMessage.of(content, uuid=uuid, should_query=False))
+        self.conversation.contexts.add(uuid)
+        self.context.sent(content, uuid)
+
+    async def reason(self, link: Link) -> Error:
+        """Wait for the end of a link that is ending; return the reason."""
+        await self.changed.until(lambda: self.failure is not None or self.link is not link)
+        if self.failure is not None:
+            return without_traceback(self.failure)
+        return CLIError("The CLI was restarted before it had answered", cause=Cause.EXITED)
 
     def close(self, *, now: bool) -> None:
         """Start to close the session, unless it is being closed already."""
         if self.is_dead:
             return
         was_new = self.state is SessionState.NEW
-        self.go(SessionState.CLOSING)
+        self.set_state(SessionState.CLOSING)
         if was_new:
             self.ended()
         elif self.link is not None:
@@ -308,8 +423,6 @@ class Core:
                 # Otherwise it would finish its turn before it exits.
                 self.link.post(self.link.connection.new_request(Interrupt()))
             self.link.close(now=now)
-            if self.watchdog is not None:
-                self.watchdog.stop()
         elif self.opening is not None:
             self.opening.cancel()
 
@@ -323,41 +436,13 @@ class Core:
         else:
             self.link.close(now=True)
 
-    async def stop_turn(self, turn: AnyTurn, timeout: float) -> bool:
-        """Interrupt a turn, unless it is no longer the running one.
-
-        Returns:
-            whether it is the running one no longer.
-        """
-        if turn is self.conversation.active:
-            with suppress(Error):
-                await interrupt(self, queued="keep", timeout=timeout, escalation=None)
-        return turn is not self.conversation.active
-
-    def begin_restart(self) -> None:
-        """End the CLI, but not the session.
-
-        Raises:
-            SessionClosed: the session is being closed.
-        """
-        if self.state is SessionState.CLOSING:
-            raise SessionClosed("The session is closing")
-        self.restarting = True
-        self.subscriptions.reopen()
-        self.unsolicited.reopen()
-        self.go(SessionState.STARTING)
-        if self.link is None or self.link.finished.is_set():
-            self.ended()
-        else:
-            self.link.close(now=True)
-
     async def until_idle(self, *, with_tasks: bool) -> None:
-        """Wait until there is no turn, asked for or not, and perhaps no task either.
+        """Wait until there is no turn, unsolicited or not, and perhaps no task either.
 
         Raises:
             Error: the session fails meanwhile.
         """
-        self.check_thread()
+        self.home.check()
 
         def is_idle() -> bool:
             is_busy = bool(self.conversation.held) or self.conversation.is_busy
@@ -375,119 +460,51 @@ class Core:
             if not more:
                 return
 
+    def subscribe(self, limit: int | None) -> Subscription:
+        """Subscribe to all events from now on."""
+        subscription = Subscription(self.home, limit)
+        self.subscriptions.add(subscription)
+        if self.is_dead:
+            subscription.close()
+        return subscription
+
     # --- called by the link ----------------------------------------------------------------------
 
-    def received_output(self, events: list[Any]) -> bool:
-        """Sort events all at once, if they are output that can only belong to the running turn."""
-        is_watched = self.subscriptions or self.budget is not None  # then each one counts
-        notable = None if is_watched else self.conversation.add(events)
-        if notable is None:
-            return False
-        messages = [message for _, message in notable]
-        self._count(messages, self.conversation.current)
-        if self.watchdog is not None:
-            self.watchdog.note_all([*messages, events[-1]])
-        self._look_around()
-        return True
-
-    def received(self, event: Event) -> None:
-        """Sort an event."""
-        if type(event) is Request:
-            self.conversation.note_request(event)
-            self.watch_ending()
-        elif type(event) is Answer:
-            if event.request is not None:
-                self._drop_prompts(dropped_prompts(event.request, event))
-        elif isinstance(event, Message) and type(event) is not Cancel:
-            self._sort(event)
-        elif not isinstance(event, Cancel | Failure):
-            self._add_notice(event)
-            if isinstance(event, Malformed | Noise | Oversize):
-                self.conversation.note_unreadable(event)
-                self.watch_ending()
-        if self.watchdog is not None:
-            self.watchdog.note(event)
-        self.subscriptions.tell(event)
-
-    def _sort(self, message: Message) -> None:
-        turn = self.conversation.route(message)
-        conversation = self.conversation
-        if turn is None and not (conversation.answered or conversation.has_put_aside(message)):
-            self._add_notice(message)
-        self._count((message,), turn)
-        self._look_around()
-
-    def _count(self, messages: Sequence[Message], turn: AnyTurn | None) -> None:
-        """Note what else messages of one turn say."""
-        key = turn and turn.key
-        for message in messages:
-            if type(message) is not ResultMessage:
-                self.ledger.note(message, key)
-                if self.budget is not None:
-                    self._check_budget(turn)
-            if self.tasks.note(message):
-                self.notify()
-            react = _REACTIONS.get(type(message))
-            if react is not None:
-                react(self, message)
-
-    def _look_around(self) -> None:
-        """Find out whether a turn may end, and whether the session is busy."""
+    def received(self, events: list[Event]) -> None:
+        """Give each event to its turn and to everything that observes the session."""
+        if self.link is not None:  # its lines may have shown the dialect
+            self.conversation.behavior = self.link.connection.dialect.behavior
+        route = self.conversation.route
+        for event in events:
+            turn = route(event)
+            # Pieces of messages are observed by the type of what they carry.
+            kind = type(event.event) if type(event) is StreamEvent else type(event)
+            for observe in _OBSERVERS.get(kind, ()):
+                observe(self, event, turn)
+            if turn is None and self._is_notice(event):
+                self.notices.append(event)
+            if self.subscriptions.size:
+                self.subscriptions.put(event)
+        self.conversation.infer_end()
         self.watch_ending()
         if self.conversation.is_busy is not (self.state is SessionState.BUSY):
-            self.settle()
+            self.send_queued()
 
-    def check_shared(self) -> None:
-        """Check that no shared budget is used up, perhaps by other sessions.
+    def _is_notice(self, event: Event) -> bool:
+        return type(event) not in _CONTROL and not self.conversation.is_deferred(event)
 
-        Raises:
-            BudgetExceeded: one is.
-        """
-        if self.spent is None and self.budget is not None:
-            alert = self.budget.exhausted(self.ledger)
-            if alert is not None:
-                self.spent = BudgetExceeded(str(alert), advice=OTHER_BUDGET)
-        if self.spent is not None:
-            raise self.spent.with_traceback(None)  # or it would grow with each call
+    def _count(self, message: Message, turn: AnyTurn | None) -> None:
+        self.ledger.note(message, turn and turn.key)
+        if self.budget is not None:
+            self.budget.check(turn)
 
-    def _shared_budget_changed(self) -> None:
-        """Check the budgets when another session has used some of one."""
-        if not self.is_dead:
-            self._check_budget(self.conversation.active)
+    def _track(self, message: Message, turn: AnyTurn | None) -> None:
+        if self.tasks.note(message):
+            self.changed.notify()
 
-    def _check_budget(self, turn: AnyTurn | None) -> None:
-        if self.budget is None:
-            return
-        self.budget.count(self.ledger, len(self.conversation.sent))
-        for alert in self.budget.check(self.ledger, turn=turn and turn.key):
-            log.warning("%s", alert)
-            self.subscriptions.tell(BudgetAlert(alert))
-            if alert.level == "hard":
-                self._enforce(alert, turn)
-
-    def _enforce(self, alert: Alert, turn: AnyTurn | None) -> None:
-        """Stop the running turn; if the session's budget is used up, drop the held turns too."""
-        if alert.budget.per == "session":
-            from ..tracking import SharedBudget
-
-            is_shared = isinstance(alert.budget, SharedBudget)
-            advice = OTHER_BUDGET if is_shared else NEW_BUDGET
-            self.spent = error = BudgetExceeded(str(alert), advice=advice)
-            self.conversation.drop_held(error)
-            self._stop_for(self.conversation.active, error)
-        elif turn is not None and not turn.is_over:
-            self._stop_for(turn, BudgetExceeded(str(alert)))
-
-    def _stop_for(self, turn: AnyTurn | None, error: Error) -> None:
-        """Let a turn fail, and stop it in a task of its own: its result may be here already."""
-
-        async def stop(turn: AnyTurn) -> None:
-            if not await self.stop_turn(turn, self.options.timeouts.interrupt):
-                self.give_up(error)
-
-        if self.link is not None and turn is not None:
-            turn._fail_at_end(error)
-            self.link.start_soon(partial(stop, turn))
+    def _note_answer(self, answer: Answer, turn: AnyTurn | None) -> None:
+        if answer.request is not None:
+            self._drop_prompts(dropped_prompts(answer.request, answer))
 
     def _drop_prompts(self, uuids: Iterable[str]) -> None:
         """Drop the prompts that the CLI will not answer, as one of its answers says."""
@@ -496,56 +513,52 @@ class Core:
             if uuid in sent:
                 dropped = TurnCancelled("The CLI dropped the prompt, as it was asked to")
                 self.conversation.drop(sent[uuid], dropped)
-                self.settle()
+                self.send_queued()
 
-    def _note_init(self, init: InitMessage) -> None:
-        try:
-            self.claim.confirm(init.session_id or self.session_id)
-        except CLIError as error:
-            self._disown(error)
-            return
-        self.init_message = init
-        self.learn(init=init)
-        self.session_id = init.session_id or self.session_id
+    def _note_init(self, init: InitMessage, turn: AnyTurn | None) -> None:
+        if self._confirm(init.session_id or self.session_id):
+            self.init_message = init
+            self.update_capabilities(init=init)
 
-    def _note_id(self, message: Message) -> None:
+    def _note_id(self, message: Message, turn: AnyTurn | None) -> None:
         """Take the id of the conversation from another message, where there is no `init`."""
         if self.session_id is None and message.session_id is not None:
-            try:
-                self.claim.confirm(message.session_id)
-            except CLIError as error:
-                self._disown(error)
-                return
-            self.session_id = message.session_id
+            self._confirm(message.session_id)
 
-    def _disown(self, error: CLIError) -> None:
-        """End a CLI that resumed a conversation which another session has."""
-        assert self.link is not None
-        error.evidence = self.link.evidence()
-        for turn in self.conversation.sent:
-            turn._fail_at_end(error)
-        self.give_up(error)
+    def _confirm(self, session_id: str | None) -> bool:
+        """Take the id of the conversation; end a CLI that resumed one of another session."""
+        try:
+            self.lock.confirm(session_id)
+        except CLIError as error:
+            assert self.link is not None
+            error.evidence = self.link.evidence()
+            for turn in self.conversation.sent:
+                turn._fail_at_end(error)
+            self.give_up(error)
+            return False
+        self.session_id = session_id
+        return True
 
-    def _note_state(self, message: SessionStateChangedMessage) -> None:
-        self.notify()
+    def _note_state(self, message: SessionStateChangedMessage, turn: AnyTurn | None) -> None:
+        self.changed.notify()
 
-    def _note_progress(self, message: CommandLifecycleMessage) -> None:
+    def _note_progress(self, message: CommandLifecycleMessage, turn: AnyTurn | None) -> None:
         if message.is_dropped:
-            self.notes.dropped(message.command_uuid)
+            self.context.dropped(message.command_uuid)
 
-    def _note_result(self, result: ResultMessage) -> None:
+    def _note_result(self, result: ResultMessage, turn: AnyTurn | None) -> None:
         self.last_result = result
-        turns, self.conversation.answered = self.conversation.answered, []  # and not kept alive
-        if not turns:
+        if turn is None:
             return  # a late one, or one that was repeated
-        self.notes.confirm(self.conversation.told)
-        if turns[0].was_asked_for:
-            self._note_id(result)
-        self.ledger.note(result, turns[0].key)
-        turns[0]._set_totals(self.ledger.turn(turns[0].key))
-        self._check_budget(turns[0])  # before the next one is sent
+        self.context.confirm(self.conversation.contexts)
+        if turn.was_asked_for:
+            self._note_id(result, turn)
+        self.ledger.note(result, turn.key)
+        turn._set_totals(self.ledger.turn(turn.key))
+        if self.budget is not None:
+            self.budget.check(turn)  # before the next one is sent
         self._refuse_permissions()
-        self.settle()
+        self.send_queued()
 
     def _refuse_permissions(self) -> None:
         if self.link is not None and self.link.is_open:
@@ -561,19 +574,19 @@ class Core:
             assert self.link is not None
             self.link.start_soon(partial(self._end_if_silent, ending))
 
-    async def _end_if_silent(self, ending: Ending) -> None:
+    async def _end_if_silent(self, ending: InferredEnd) -> None:
         def is_off() -> bool:
             return self.conversation.ending is not ending
 
         while not is_off():
-            spoken = self.conversation.spoken
-            # Not a sleep: that would keep the turn, and what is unread of it, after its end.
+            outputs = self.conversation.outputs
+            # Not a sleep: that would keep the turn and its messages after its end.
             await self.changed.until(is_off, ending.within)
-            is_silent = self.conversation.spoken == spoken
+            is_silent = self.conversation.outputs == outputs
             if not is_off() and is_silent and self._may_end(ending):
                 self._end(ending)
 
-    def _may_end(self, ending: Ending) -> bool:
+    def _may_end(self, ending: InferredEnd) -> bool:
         if ending.outcome is None:
             return bool(self.conversation.held)
         if ending.is_certain or ending.left_open:
@@ -581,7 +594,7 @@ class Core:
         assert self.link is not None
         return not self.link.connection.owed  # a handler is still deciding
 
-    def _end(self, ending: Ending) -> None:
+    def _end(self, ending: InferredEnd) -> None:
         outcome = ending.outcome
         if isinstance(outcome, Error):
             assert self.link is not None
@@ -589,32 +602,22 @@ class Core:
         self.conversation.end(ending)
         self.watch_ending()  # of the turns behind it, of which the CLI may say no more either
         if isinstance(outcome, ResultMessage):
-            self._note_result(outcome)
+            self._note_result(outcome, ending.turn)
         else:
             self._refuse_permissions()
-            self.settle()
+            self.send_queued()
 
-    def asked(self) -> None:
-        """Let the watchdog know that the session waits for an answer."""
-        self.notify()
-
-    def answered(self) -> None:
-        """Let the watchdog know that the session now waits for the CLI, and not for a person."""
-        self.changed.notify()
-        if self.watchdog is not None:
-            self.watchdog.start_again()
-
-    def heard(self, stderr: str) -> None:
-        """Report what the CLI wrote to stderr."""
-        self.subscriptions.tell(StderrOutput(stderr))
+    def on_stderr(self, text: str) -> None:
+        """Report text that the CLI wrote to stderr."""
+        self.subscriptions.put(StderrOutput(text))
         try:
             if self.options.on_stderr is not None:
-                self.options.on_stderr(stderr)
+                self.options.on_stderr(text)
         except BaseException:
             log.exception("on_stderr raised")
 
     def failed(self, error: BaseException) -> None:
-        """End the session: what could not be handled may be what a turn waits for."""
+        """End the session: a turn may wait for the event that could not be handled."""
         self.give_up(self._failure(error))
         log.error("The session is ended, because of an exception", exc_info=error)
 
@@ -624,10 +627,10 @@ class Core:
         failure.__cause__ = error
         return failure
 
+    # --- the end ---------------------------------------------------------------------------------
+
     def ended(self) -> None:
-        """Find out what the end of the link means: a restart, a close, or a failure."""
-        if self.watchdog is not None:
-            self.watchdog.stop()
+        """Handle the end of the link: a restart, a close, or a failure."""
         try:
             self._wind_up()
         except BaseException as error:  # whatever it was, no call may go on waiting
@@ -640,13 +643,13 @@ class Core:
         error = self.failure or self._reason()
         self.conversation.drop_sent(error)
         if self.budget is not None:
-            self.budget.count(self.ledger, 0)
+            self.budget.count()
         if self.restarting:
             self._start_over()
             return
         if self.budget is not None:
             self.budget.leave()
-        self.claim.release()
+        self.lock.release()
         self._end_all(error)
 
     def _end_all(self, error: Error) -> None:
@@ -655,22 +658,23 @@ class Core:
         self.conversation.drop_sent(error)
         if not self.keeps_held:
             self.conversation.drop_held(error)
-            if self.notes:
-                log.warning("No prompt followed what was told last: the CLI was never given it")
+            if dropped := len(self.context.waiting):
+                text = "Dropped %d notes of add_context(): the session ended before the next prompt"
+                log.warning(text, dropped)
         closed = isinstance(error, SessionClosed)
-        self.go(SessionState.CLOSED if closed else SessionState.FAILED)
+        self.set_state(SessionState.CLOSED if closed else SessionState.FAILED)
         self.subscriptions.end()
         self.unsolicited.end()
 
     def _start_over(self) -> None:
         self.restarting = False
-        self.failure = self.link = None
+        self.failure = self.link = self.cli_info = None
         self.capabilities = Capabilities()
-        self.notes.take_back()
-        self.conversation.reset()
+        self.context.take_back()
+        self.conversation = self.conversation.continued(self)
         self.ledger.restarted()
         self.tasks.restarted()
-        self.notify()
+        self.changed.notify()
 
     def _reason(self) -> Error:
         if self.restarting:
@@ -686,49 +690,74 @@ class Core:
             )
         if evidence.exit_code == 0 and self.state is SessionState.READY:
             return SessionClosed("The CLI has exited by itself", evidence=evidence)
-        if self.link.loop_ended:
+        if self.loop_ended:
             return SessionClosed(
                 "The event loop has ended, and the session with it",
                 advice="Open and use it in one event loop: in one `asyncio.run` or `anyio.run`.",
             )
         if self.link.failure is not None:
             return self._failure(self.link.failure)
-        from ..errors import diagnose
+        from ..errors import diagnose  # most sessions end well
 
         return diagnose(evidence, self.last_result)
 
-    def _add_notice(self, event: Event) -> None:
-        self.notices.append(event)
-        if len(self.notices) > NOTICES:
-            del self.notices[0]
-
-    # --- events of its own -----------------------------------------------------------------------
+    # --- its own events --------------------------------------------------------------------------
 
     def _unread_limit_reached(self, count: int) -> None:
         log.warning("%d messages are unread", count)
-        self.subscriptions.tell(UnreadLimitReached(count))
+        self.subscriptions.put(UnreadLimitReached(count))
 
-    def _turn_started(self, turn: AnyTurn) -> None:
-        turn._stop = partial(interrupt_turn, self)
+    def turn_started(self, turn: AnyTurn) -> None:
+        """Report an unsolicited turn."""
         for message in turn.messages:  # an `init`, which looked like a notice
             with suppress(ValueError):
                 self.notices.remove(message)
         self.unsolicited.put(turn)
-        self.subscriptions.tell(TurnStarted(turn))
-        self.notify()
+        self.subscriptions.put(TurnStarted(turn))
+        self.changed.notify()
 
 
-def again(error: Error) -> Error:
+def without_traceback(error: Error) -> Error:
     """Prepare an error to be raised once more: its traceback would grow with each time."""
     return error.with_traceback(None)
 
 
-def _watch_of(options: Options) -> BudgetWatch | None:
+def failure_of(error: BaseException) -> Error:
+    """Return the error of a session whose start was ended by any exception."""
+    if isinstance(error, Error):
+        return error
+    if ends_the_caller(error):
+        return SessionClosed("The start of the session was cancelled")
+    failure = CLIError(f"The CLI could not be started: {describe(error)}")
+    failure.__cause__ = error
+    return failure
+
+
+def _resuming(options: Options, session_id: str | None) -> Options:
+    """Change the options of a session so that they go on with its conversation."""
+    if session_id is None:
+        return options
+    return options.replace(
+        resume=session_id,
+        session_id=None,
+        fork_session=False,
+        continue_conversation=False,
+        resume_session_at=None,  # the conversation has gone on since then
+        resume_drops_turn=None,
+    )
+
+
+def _output_of(options: Options) -> OutputSpec[Any] | None:
+    kind = options.json_schema if options.output is None else options.output
+    return None if kind is None else OutputSpec(kind)
+
+
+def _guard_of(core: Core, options: Options) -> BudgetGuard | None:
     if not options.budgets:
         return None
-    from ..tracking import BudgetWatch
+    from .budgets import BudgetGuard  # most sessions have no budget
 
-    return BudgetWatch(options.budgets)
+    return BudgetGuard(core, options.budgets)
 
 
 def _unsendable(error: Exception) -> Error:
@@ -747,11 +776,31 @@ def _is_of_the_main_turn(request: Request) -> bool:
     return isinstance(request.body, CanUseTool) and request.body.agent_id is None
 
 
-_REACTIONS: dict[type[Message], Callable[[Core, Any], None]] = {
+_Observer = Callable[[Core, Any, AnyTurn | None], None]
+
+_REACTIONS: dict[type[Any], _Observer] = {
     InitMessage: Core._note_init,
     SessionCreatedMessage: Core._note_id,
     AssistantMessage: Core._note_id,
     CommandLifecycleMessage: Core._note_progress,
-    ResultMessage: Core._note_result,
     SessionStateChangedMessage: Core._note_state,
+    ResultMessage: Core._note_result,
+    Answer: Core._note_answer,
 }
+
+
+def _observers() -> dict[type[Any], tuple[_Observer, ...]]:
+    """Make the table of the observers of each kind of event, besides the conversation."""
+    kinds = {*COUNTED, *TRACKED, *_REACTIONS}
+    return {
+        kind: (
+            # With a result, the usage belongs to the turn that it ends.
+            *((Core._count,) if kind in COUNTED and kind is not ResultMessage else ()),
+            *((Core._track,) if kind in TRACKED else ()),
+            *((_REACTIONS[kind],) if kind in _REACTIONS else ()),
+        )
+        for kind in kinds
+    }
+
+
+_OBSERVERS = _observers()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, overload
 
 from ..options import Options, check_options
-from .session import Session, check_tasks
+from .session import Session, TasksAtEnd, check_tasks
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from ..transport import Transport
     from .reply import OutputT, Reply
     from .session import TasksAtEnd
-
-__all__ = ["open", "run"]
 
 TASKS_MAY_TAKE = 600.0
 """For how many seconds `run` waits for background tasks, before it stops them."""
@@ -125,5 +123,5 @@ async def run(
     to_content(prompt)  # before a CLI is started for it
     async with open(options, transport=transport, **changes) as session:
         reply = await session.ask(prompt)
-        await session.finish_tasks(tasks, TASKS_MAY_TAKE)
+        await session._finish_tasks(tasks, TASKS_MAY_TAKE)
         return reply

@@ -7,27 +7,23 @@ for the servers of the command line and of the user's settings.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
 import msgspec
 
-from ..concurrency import RunSoon, run_soon
 from ..errors import Error, OptionsError, RequestError, RequestTimeout
 from ..options import TOOLS_SERVER, Options, configured_servers, hosted_servers
-from ..wire import McpMessage, McpSetServers, McpToggle, Request
+from ..wire import Failure, McpMessage, McpResponse, McpSetServers, McpToggle, Request
 from .link import Link
+from .log import log
 
 if TYPE_CHECKING:
-    from ..tools import ServerHost
+    from ..tools import ServerConnection
     from .core import Core
     from .session import Session
-
-__all__ = ["Servers"]
 
 SET = "mcp_set_servers"
 
@@ -53,9 +49,8 @@ class Servers:
         self._added: dict[str, Any] = {}
         """The servers outside this process that were added while the session ran."""
         self._off: set[str] = set()
-        self._host: ServerHost | None = None
-        self._thread = 0
-        self._soon: RunSoon | None = None
+        self._connections: dict[str, ServerConnection] = {}
+        """The connections of the CLI to the servers in this process."""
 
     @cached_property
     def _changing(self) -> anyio.Lock:
@@ -70,10 +65,9 @@ class Servers:
 
     def open(self) -> list[str]:
         """Connect the servers in this process to the CLI; return the names of those that are on."""
-        self._host = None
-        self._thread, self._soon = threading.get_ident(), run_soon()
+        self._connections = {}
         for name, server in self._hosted.items():
-            self._hosting().add(server, name)
+            self._attach(name, server)
         return [name for name in self._hosted if name not in self._off]
 
     async def restore(self) -> None:
@@ -85,36 +79,26 @@ class Servers:
         if self._added:
             await self._set_servers()
 
-    @property
-    def is_hosting(self) -> bool:
-        """Whether there are servers in this process."""
-        return self._host is not None
-
-    async def serve(self, request: Request) -> Any:
+    async def serve(self, request: Request) -> McpResponse | Failure:
         """Answer a request that carries a message for a server."""
-        return await self._hosting().serve(request)
+        body = request.body
+        assert isinstance(body, McpMessage)
+        connection = self._connections.get(body.server_name)
+        if connection is None:
+            log.warning("Message for the MCP server %s, which is not connected", body.server_name)
+            return Failure(request.id, f"SDK MCP server not found: {body.server_name}")
+        return McpResponse(await connection.handle(body.message))
 
-    def _hosting(self) -> ServerHost:
-        if self._host is None:
-            # Not before it is needed: importing it takes time.
-            from ..tools import ServerHost
-
-            assert self._link is not None
-            self._host = ServerHost(self._link.start_soon, self._send, self._session())
-        return self._host
+    def _attach(self, name: str, server: Any) -> None:
+        assert self._link is not None
+        connection = server.attach(partial(self._send, name), self._session())
+        self._connections[name] = connection
+        self._link.start_soon(connection.run)
 
     def _send(self, server: str, message: Message) -> None:
-        if self._soon is not None and threading.get_ident() != self._thread:
-            # An application may add tools to a server, or remove them, in any thread.
-            self._soon(partial(self._send_late, server, message))
-            return
         link = self._link
         if link is not None and link.is_open:
             link.post(link.connection.new_request(McpMessage(server, message)))
-
-    def _send_late(self, server: str, message: Message) -> None:
-        with suppress(Exception):  # it would end up in the event loop
-            self._send(server, message)
 
     # --- changes ---------------------------------------------------------------------------------
 
@@ -150,7 +134,7 @@ class Servers:
         found = as_server(server, name)
         called = name or found.name
         self._check_free(called)
-        self._hosting().add(found, called)
+        self._attach(called, found)
         self._hosted = {**self._hosted, called: found}
         return called
 
@@ -166,7 +150,7 @@ class Servers:
         return await self._until_met(name)
 
     async def _until_met(self, name: str) -> str | None:
-        link = self._core.check()
+        link, connection = self._core.check(), self._connections[name]
 
         async def cancel_at_the_end() -> None:
             await link.finished.wait()
@@ -175,9 +159,9 @@ class Servers:
         with anyio.move_on_after(self._timeout):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(cancel_at_the_end)
-                trouble = await self._hosting().until_met(name)
+                await connection.met.wait()
                 tasks.cancel_scope.cancel()
-                return trouble
+                return connection.trouble
         text = f"The CLI did not connect to the MCP server {name} within {self._timeout:g} s"
         raise RequestTimeout(text, request=SET, evidence=self._core.check().evidence())
 
@@ -185,8 +169,8 @@ class Servers:
         self._off.discard(name)
         self._added.pop(name, None)
         self._hosted.pop(name, None)
-        if self._host is not None and name in self._host:
-            await self._host.remove(name)
+        if name in self._connections:
+            await self._connections.pop(name).aclose()
 
     async def remove(self, name: str) -> None:
         """Remove a server; see `Session.remove_server`."""

@@ -3,49 +3,27 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections import deque
-from collections.abc import Callable, Iterable
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
+import anyio
 import anyio.lowlevel
 
-from ..concurrency import Signal
 from ..errors import Error
 from .log import log
 
-__all__ = ["EMPTY", "HomeThread", "ItemQueue", "check_thread"]
-
 ItemT = TypeVar("ItemT")
 
-EMPTY: deque[Any] = deque(maxlen=0)
-"""Stands for a queue that nothing was put into: each empty deque would take 760 bytes."""
-
 _FAIRNESS = 256
-"""After this many items without a wait, other tasks get a chance to run."""
-
-
-def check_thread(home: int) -> None:
-    """Refuse a call from any other thread, also from an event loop in it: it might never return.
-
-    Args:
-        home: the thread of the event loop that the session runs in.
-
-    Raises:
-        RuntimeError: this is another thread.
-    """
-    if threading.get_ident() != home:
-        raise RuntimeError(
-            "The session belongs to the event loop of another thread. Use it there, for example "
-            "with anyio.from_thread.run, or use claudewire.sync, whose sessions can be used from "
-            "any thread."
-        )
+"""Items without a wait after which other tasks get a chance to run."""
 
 
 class HomeThread:
-    """The thread of the event loop that a session runs in; call it to check that this is it.
+    """The thread of the event loop that a session runs in.
 
     Attributes:
-        id: which one it is; None before the session was started.
+        id: the thread; None before the session was started.
     """
 
     __slots__ = ("id",)
@@ -53,40 +31,39 @@ class HomeThread:
     def __init__(self) -> None:
         self.id: int | None = None
 
-    def __call__(self) -> None:
-        """Refuse a call from any other thread; see `check_thread`.
+    def check(self) -> None:
+        """Refuse a call from another thread, also from an event loop in it: it might never return.
 
         Raises:
             RuntimeError: the session was started in another thread.
         """
-        if self.id is not None:
-            check_thread(self.id)
+        if self.id is not None and threading.get_ident() != self.id:
+            raise RuntimeError(
+                "The session belongs to the event loop of another thread. Use it there, for "
+                "example with anyio.from_thread.run, or use claudewire.sync, whose sessions can "
+                "be used from any thread."
+            )
 
 
 class ItemQueue(Generic[ItemT]):
-    """Items that have arrived and were not read yet. Iterate it to read them, each once.
+    """Unread items. Iterate it to read them; each goes to one reader.
 
-    Waiting for an item happens in the event loop. Taking one that is there works in any thread, so
-    a reader in another thread that is interrupted while it waits loses nothing.
+    Tasks of the event loop wait for items. Any thread can take one that is there.
 
     Args:
-        limit: how many items to keep; when there are more, the oldest is dropped.
-        check: called before an item is waited for; it raises where that is not possible.
+        home: the thread of the event loop.
+        limit: the most unread items; the oldest is dropped for one more.
     """
 
-    def __init__(
-        self,
-        limit: int | None = None,
-        check: Callable[[], None] | None = None,
-    ) -> None:
+    def __init__(self, home: HomeThread, limit: int | None = None) -> None:
         self.dropped: int = 0
-        self._items: deque[ItemT] = EMPTY
+        self._home = home
         self._limit = limit
-        self._check = check
-        self._arrived = Signal()
+        self._items: deque[ItemT] = deque(maxlen=limit)
+        self._arrived: anyio.Event | None = None
+        """Set for the readers that wait."""
         self._ended = False
         self._error: Error | None = None
-        # Counted down, without a division and a new integer for each item.
         self._left = _FAIRNESS
 
     def __len__(self) -> int:
@@ -94,43 +71,41 @@ class ItemQueue(Generic[ItemT]):
 
     @property
     def is_over(self) -> bool:
-        """Whether it has ended, and everything in it was taken."""
+        """Whether it has ended and is empty."""
         return self._ended and not self._items
 
     def put(self, item: ItemT) -> None:
-        """Add an item."""
-        if len(self._items) == self._limit:
+        """Add an item, unless the queue has ended."""
+        if self._ended:
+            return
+        if self._limit is not None and len(self._items) == self._limit:
             if not self.dropped:
                 log.warning("%d items are unread; from now on the oldest are dropped", self._limit)
             self.dropped += 1
-        self._own_items().append(item)
-        self._arrived.notify()
+        self._items.append(item)
+        if self._arrived is not None:
+            self._wake()
 
-    def put_all(self, items: Iterable[ItemT]) -> None:
-        """Add items, if there is no limit."""
-        self._own_items().extend(items)
-        self._arrived.notify()
-
-    def _own_items(self) -> deque[ItemT]:
-        if self._items is EMPTY:
-            self._items = deque(maxlen=self._limit)
-        return self._items
+    def _wake(self) -> None:
+        event, self._arrived = self._arrived, None
+        if event is not None:
+            event.set()
 
     def end(self, error: Error | None = None) -> None:
-        """End the loops over the queue once it is empty, with this error if one is given."""
+        """End the loops over the queue once it is empty, with an error if one is given."""
         self._ended = True
         self._error = error
-        self._arrived.notify()
+        self._wake()
 
     def reopen(self) -> None:
         """Expect further items after an end."""
         self._ended = False
 
     def take_next(self) -> ItemT:
-        """Take the next item that is there. Works in any thread.
+        """Take the next item, in any thread.
 
         Raises:
-            IndexError: there is none.
+            IndexError: the queue is empty.
         """
         return self._items.popleft()
 
@@ -141,20 +116,20 @@ class ItemQueue(Generic[ItemT]):
         return items
 
     async def readable(self) -> bool:
-        """Wait for an item to take; False if none will come.
+        """Wait for an item; False if none will come.
 
         Raises:
             Error: none will come, for this reason.
         """
         while not self._items:
+            if self._error is not None:
+                raise self._error.with_traceback(None)  # or it would grow with each reader
             if self._ended:
-                if self._error is not None:
-                    raise self._error.with_traceback(None)  # or it would grow with each reader
                 return False
-            if self._check is not None:
-                self._check()
+            self._home.check()
+            if self._arrived is None:
+                self._arrived = anyio.Event()
             await self._arrived.wait()
-            self._left = _FAIRNESS
         return True
 
     def __aiter__(self) -> ItemQueue[ItemT]:
@@ -168,3 +143,34 @@ class ItemQueue(Generic[ItemT]):
         if not self._items and not await self.readable():
             raise StopAsyncIteration
         return self._items.popleft()
+
+
+class Broadcast(Generic[ItemT]):
+    """Queues that all get the same items. A queue without other references is forgotten.
+
+    Attributes:
+        size: the number of queues, perhaps with forgotten ones.
+    """
+
+    def __init__(self) -> None:
+        self.size: int = 0
+        # Never changed in place: an item may be on its way.
+        self._queues: tuple[weakref.ref[ItemQueue[ItemT]], ...] = ()
+
+    def add(self, queue: ItemQueue[ItemT]) -> None:
+        """Add a queue."""
+        live = (it for it in self._queues if it() is not None)
+        self._queues = (*live, weakref.ref(queue))
+        self.size = len(self._queues)
+
+    def put(self, item: ItemT) -> None:
+        """Put an item into each queue."""
+        for reference in self._queues:
+            if (queue := reference()) is not None:
+                queue.put(item)
+
+    def end(self, error: Error | None = None) -> None:
+        """End all queues."""
+        for reference in self._queues:
+            if (queue := reference()) is not None:
+                queue.end(error)

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 else:
     OutputT = TypeVar("OutputT")
 
-__all__ = ["OutputT", "Reply"]
-
 
 class Reply(Generic[OutputT]):
     """The result of one turn, with what the model said on the way.

@@ -6,16 +6,14 @@ whatever a person would have to allow, the answer is then no.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from functools import cached_property, partial
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from ..launch import initialize_request
-from ..options import Options, given_options
+from ..options import Options, check_agents, given_options
 from ..wire import (
-    AUTO,
-    MODERN,
     Answer,
     CanUseTool,
     DialogCancelled,
@@ -31,34 +29,30 @@ from ..wire import (
     Request,
     RequestUserDialog,
 )
+from .link import name_of
 from .log import log
 from .mcp_servers import Servers
-from .pending_request import name_of
 
 if TYPE_CHECKING:
+    from ..approvals import AnswerForm, ApprovalRouter, Approvers, Inbox
     from ..hooks import Hooks
-    from ..people import AnswerForm, Decider, Inbox, People
     from .core import Core
     from .session import Session
 
-__all__ = ["RequestHandlers", "people_of", "refusal", "would_not_ask"]
-
 NOT_SERVED = "The application could not answer this request, so the answer is no."
-
-_FOR_PEOPLE = frozenset({CanUseTool, Elicitation, RequestUserDialog})
 
 _numbers = count(1)
 
 
 class RequestHandlers:
-    """The application's handlers, hooks and tools, which answer the requests of one CLI.
+    """The application's handlers, hooks and tools, which answer the requests of the CLI.
 
     Args:
         core: the session's state, with the options.
         session: returns the session, as long as there is one.
 
     Raises:
-        OptionsError: a handler is given that could never be called, or cannot be.
+        OptionsError: a handler could never be called, or cannot be called with a request.
     """
 
     def __init__(self, core: Core, session: Callable[[], Session | None]) -> None:
@@ -66,60 +60,54 @@ class RequestHandlers:
         _check_reachable(options)
         self.name: str = options.name or f"session-{next(_numbers)}"
         self.is_named: bool = options.name is not None
-        """Whether the application has given it this name."""
+        """Whether the application has given the session this name."""
         self.servers: Servers = Servers(core, session)
         self._core = core
         self._session = session
         self._hooks = _hooks_of(options)
 
-    # The packages `people` and `hooks` are loaded when a session has a use for them: most of the
+    # The packages `approvals` and `hooks` are loaded when a session has a use for them: most of the
     # time that it takes to open one is spent on importing.
 
     @cached_property
     def inbox(self) -> Inbox:
-        """Where the requests of this session wait."""
-        from ..people import Inbox
+        """The pending requests of this session, perhaps with those of others."""
+        from ..approvals import Inbox
 
         return self._core.options.inbox or Inbox()
 
     @cached_property
-    def _people(self) -> Decider:
-        from ..people import Decider
+    def _router(self) -> ApprovalRouter:
+        from ..approvals import ApprovalRouter
 
         core = self._core
-        return Decider(
-            people_of(core.options, self.inbox),
+        return ApprovalRouter(
+            approvers_of(core.options, self.inbox),
             session=self.name,
             conversation=lambda: core.session_id,
             cwd=None if core.options.cwd is None else str(core.options.cwd),
             capabilities=partial(_capabilities, core),
             form=partial(_form, core),
-            reply=partial(_reply, core),
         )
 
     def rename(self, name: str) -> None:
         """Give the session another name."""
         self.name = name
-        if "_people" in vars(self):
-            self._people.session = name
+        if "_router" in vars(self):
+            self._router.session = name
         self.is_named = True
         if self._core.link is not None:
             self._core.link.rename(name)
 
     # --- opening ---------------------------------------------------------------------------------
 
-    def open(self, options: Options, older: Collection[str] = ()) -> Initialize:
-        """Connect to the CLI; return the request that opens the conversation.
-
-        Args:
-            options: what the CLI is asked for.
-            older: the options that it reads from the command line instead.
-        """
-        # The decider of a CLI before this one may belong to another event loop.
-        vars(self).pop("_people", None)
+    def open(self, options: Options) -> Initialize:
+        """Connect to the CLI; return the request that opens the conversation."""
+        # The router of a CLI before this one may belong to another event loop.
+        vars(self).pop("_router", None)
         names = self.servers.open()
         hooks = {} if self._hooks is None else self._hooks.config()
-        return initialize_request(options, hooks=hooks, sdk_mcp_servers=names, older=older)
+        return initialize_request(options, hooks=hooks, sdk_mcp_servers=names)
 
     def check(self, info: InitializeResult) -> None:
         """Check that the CLI has taken the hooks and agents.
@@ -130,44 +118,44 @@ class RequestHandlers:
         if self._hooks is not None:
             self._hooks.check(info)
         if self._core.options.agents:
-            from ..options import check_agents
-
             check_agents(self._core.options.agents, info)
 
     # --- serving ---------------------------------------------------------------------------------
 
-    def serve(self, request: Request) -> Any:
-        """Return the answer to a request, or its body; or a coroutine function that returns it."""
-        kind = type(request.body)
-        if kind in _FOR_PEOPLE:
-            return self._people.begin(request)
-        if isinstance(request.body, HookCallback) and self._hooks is not None:
-            return partial(self._hooks.serve, request.body, self._session())
-        if kind is McpMessage and self.servers.is_hosting:
-            return partial(self.servers.serve, request)
-        log.warning("No handler is registered for %s; it is refused", name_of(request.body))
+    def at_once(self, request: Request) -> Any:
+        """Return the answer of the policy to a request, or a refusal; None to call `answer`."""
+        body = request.body
+        if isinstance(body, CanUseTool):
+            return self._router.policy_answer(request)
+        if isinstance(body, Elicitation | RequestUserDialog):
+            return None
+        if isinstance(body, McpMessage) or (isinstance(body, HookCallback) and self._hooks):
+            return None
+        log.warning("No handler is registered for %s; it is refused", name_of(body))
         return refusal(request)
 
+    async def answer(self, request: Request, early: Callable[[Any], object]) -> Any:
+        """Return the answer to a request, or its body."""
+        if isinstance(request.body, HookCallback) and self._hooks is not None:
+            return await self._hooks.serve(request.body, self._session())
+        if isinstance(request.body, McpMessage):
+            return await self.servers.serve(request)
+        return await self._router.decide(request, early)
+
     def withdrawn(self, id: str) -> None:
-        """Note that the CLI no longer wants the answer to a request."""
-        if "_people" in vars(self):
-            self._people.forget(id)
+        """Note that no answer to a request is needed any longer."""
+        if "_router" in vars(self):
+            self._router.withdraw(id)
 
     def refusal(self, request: Request, reason: str | None = None) -> Answer | Failure:
         """Refuse a request; with a reason, only if it is not decided yet."""
         if reason is None:
             return refusal(request)
-        decided = self._people.withdraw(request.id, reason)
+        decided = self._router.withdraw(request.id, reason)
         return refusal(request, reason) if decided is None else Answer(request.id, decided)
 
 
-# Functions, and not methods: the handlers have the decider, which is not to have them, so that they
-# are freed with the session, and not by Python's garbage collector.
-
-
-def _reply(core: Core, request: Request, answer: Any) -> None:
-    if core.link is not None:
-        core.link.reply(request, answer)
+# Functions, not methods: the router must not refer to the handlers, which refer to it.
 
 
 def _capabilities(core: Core) -> tuple[str, ...]:
@@ -177,13 +165,7 @@ def _capabilities(core: Core) -> tuple[str, ...]:
 
 def _form(core: Core) -> AnswerForm:
     """How answers to questions are written to this CLI."""
-    from ..people import form_for
-
-    options, link = core.options, core.link
-    dialect = options.dialect
-    if dialect == AUTO:
-        dialect = (MODERN if link is None else link.connection.their_dialect).name
-    return options.answer_form or form_for(dialect)
+    return core.options.answer_form or "joined"
 
 
 _DECIDERS = frozenset({"policy", "allow", "ask", "deny", "on_permission", "on_question", "on_plan"})
@@ -229,17 +211,17 @@ def _hooks_of(options: Options) -> Hooks | None:
     return Hooks.of(options.hooks)
 
 
-def people_of(options: Options, inbox: Inbox) -> People:
+def approvers_of(options: Options, inbox: Inbox) -> Approvers:
     """Return who decides, as the options say."""
-    from ..people import People
+    from ..approvals import Approvers
 
-    return People(
+    return Approvers(
         on_permission=options.on_permission,
         on_question=options.on_question,
         on_plan=options.on_plan,
         on_elicitation=options.on_elicitation,
         on_dialog=options.on_dialog,
-        person=options.person,
+        approver=options.approver,
         policy=options.policy,
         inbox=inbox,
         deadline=options.decide_within,

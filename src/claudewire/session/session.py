@@ -3,37 +3,23 @@
 from __future__ import annotations
 
 import os
-import threading
 import warnings
 import weakref
-from collections.abc import AsyncIterator, Callable, Coroutine, Generator
+from collections.abc import AsyncIterator, Generator
 from contextlib import asynccontextmanager
-from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, get_args
 from uuid import uuid4
 
 import anyio
 
-from ..concurrency import scope_type
-from ..errors import (
-    Error,
-    OptionsError,
-    OutputError,
-    RequestError,
-    RequestTimeout,
-    SessionClosed,
-    TransportClosed,
-)
-from ..launch import Connect, check_restart, check_transport
+from ..content import Prompt, to_content
+from ..errors import OptionsError, OutputError, RequestError, RequestTimeout
+from ..launch import Connect, check_transport
 from ..options import Options, check_options
-from ..tracking import Ledger, TaskTable
 from ..transport import Transport
 from ..wire import (
     ContextUsageResult,
-    Event,
     GetContextUsage,
-    InitializeResult,
-    InitMessage,
     McpReconnect,
     McpStatus,
     McpStatusResult,
@@ -47,32 +33,17 @@ from ..wire import (
     StopTask,
     UserMessage,
 )
-from .core import OPEN_ANOTHER, Core
-from .events import UNREAD_EVENTS, SessionEvent, SessionState, Subscription
-from .interrupt import (
-    Escalation,
-    InterruptReceipt,
-    Queued,
-    carry_out,
-    interrupt,
-    interrupt_turn,
-    withdraw,
-)
+from .core import Core
+from .events import UNREAD_EVENTS, SessionState, Subscription
+from .facts import SessionFacts
+from .interrupt import Escalation, InterruptReceipt, Queued, interrupt
+from .link import DEFAULT, Timeout
 from .log import log
-from .pending_request import DEFAULT, Timeout
 from .reply import OutputT, Reply
-from .requests import RequestHandlers
-from .startup import options_to_resume, start_cli
 from .turn import AnyTurn, Turn
 
 if TYPE_CHECKING:
-    from ..content import Prompt
-    from ..people import Inbox
-    from ..policy import Explanation
-    from ..schemas import OutputSpec
     from .watchdog import Waiting
-
-__all__ = ["Session", "check_tasks"]
 
 AnswerT = TypeVar("AnswerT")
 
@@ -80,7 +51,7 @@ Priority = Literal["now", "next", "later"]
 TasksAtEnd = Literal["wait", "ignore", "cancel"]
 
 
-class Session(Generic[OutputT]):
+class Session(SessionFacts, Generic[OutputT]):
     """One CLI process and the conversation with it.
 
         async with claudewire.open(model="sonnet") as claude:
@@ -93,19 +64,17 @@ class Session(Generic[OutputT]):
     `Session[T]`, whose replies have an `output` of that type.
 
     Args:
-        options: what the CLI is asked for and how the session behaves.
-        transport: what to talk over instead of a process, or how to get it.
+        options: the options of the CLI and the session.
+        transport: a transport in place of a process, or a function that makes one.
     """
 
     def __init__(
         self, options: Options | None = None, *, transport: Transport | Connect | None = None
     ) -> None:
-        self.options: Options = check_options(options)
-        check_transport(transport, self.options)
+        options = check_options(options)
+        check_transport(transport, options)
         self._process = os.getpid()
-        self._output: OutputSpec[OutputT] | None = _output_of(self.options)
-        self._core = Core(self.options, transport, _restarter(self))
-        self._handlers = RequestHandlers(self._core, weakref.ref(self))
+        self._core = Core(options, transport, weakref.ref(self))
 
     # --- beginning and end -----------------------------------------------------------------------
 
@@ -116,37 +85,30 @@ class Session(Generic[OutputT]):
             OptionsError: an option is not valid; nothing was started.
             CLIError: the CLI cannot be used; its `cause` says why.
         """
-        if self._core.state is not SessionState.NEW:
-            raise SessionClosed(
-                f"The session cannot be started again: it is {self.state}",
-                advice=OPEN_ANOTHER if self._core.is_dead else "",
-            )
-        self._core.check_shared()
-        self._core.go(SessionState.STARTING)
-        await self._start_cli(self.options)
+        await self._core.start()
         return self
 
     async def close(self, *, now: bool = False) -> None:
         """End the session: input is closed, output read to its end, the process ended.
 
-        It does not raise an error because of the CLI, and it is safe to call it twice and from any
-        task. If the caller is cancelled, the session is closed nevertheless.
+        Errors of the CLI are not raised. It is safe to call it twice and from any task. If the
+        caller is cancelled, the session is closed nevertheless.
 
         Args:
             now: do not give the CLI time to exit by itself.
         """
         core = self._core
         if not core.is_dead:
-            core.check_thread()
+            core.home.check()
         core.close(now=now)
-        with scope_type()(shield=True):
+        with anyio.CancelScope(shield=True):
             await core.changed.until(lambda: core.is_dead)
 
     async def restart(self, *, resume: bool = True) -> None:
         """End the CLI and start another, which resumes the conversation.
 
-        The turns that the CLI had fail; those that are held here are sent to the new one. It also
-        works for a session that has failed.
+        The turns that the CLI had fail; those that are held here are sent to the new one. A failed
+        session can be restarted, too.
 
         Args:
             resume: False to start a new conversation.
@@ -155,24 +117,7 @@ class Session(Generic[OutputT]):
             OptionsError: the session was given a transport, which serves one CLI.
             CLIError: the new CLI cannot be used.
         """
-        core = self._core
-        if not core.is_dead:
-            core.check_thread()
-        check_restart(core.transport)
-        if core.state is SessionState.STARTING:
-            # Another caller is restarting it already.
-            await core.changed.until(lambda: core.state is not SessionState.STARTING)
-            core.check()
-            return
-        options = options_to_resume(self.options, self.session_id) if resume else self.options
-        core.begin_restart()
-        await self._start_cli(options)
-
-    async def _start_cli(self, options: Options) -> None:
-        self._core.check_thread.id = threading.get_ident()
-        if self._output is not None:
-            options = options.replace(output=None, json_schema=self._output.schema)
-        await start_cli(self._core, self._handlers, options)
+        await self._core.restart(resume=resume)
 
     async def __aenter__(self) -> Session[OutputT]:
         return await self.start()
@@ -192,87 +137,26 @@ class Session(Generic[OutputT]):
             core.link = core.watchdog = None  # these two refer to the core
             return
         warnings.warn(f"{self!r} was never closed", ResourceWarning, stacklevel=1, source=self)
+        core.state = SessionState.CLOSING  # it must not be restarted
         link.kill_now()
-
-    def __repr__(self) -> str:
-        name = f"{self.name!r} " if self._handlers.is_named else ""
-        return f"<Session {name}{self.session_id or 'without an id'} {self.state} pid={self.pid}>"
 
     # --- facts -----------------------------------------------------------------------------------
 
     @property
-    def state(self) -> SessionState:
-        """What the session is doing."""
-        return self._core.state
-
-    @property
-    def failure(self) -> Error | None:
-        """Why the session is over. Every call raises it."""
-        return self._core.failure
-
-    @property
-    def session_id(self) -> str | None:
-        """The id of the conversation, as the CLI reports it at the beginning of the first turn."""
-        return self._core.session_id
-
-    @property
-    def cli_info(self) -> InitializeResult | None:
-        """What the CLI reported when it was started: commands, models, agents, account."""
-        return self._core.cli_info
-
-    @property
-    def init_message(self) -> InitMessage | None:
-        """What the CLI reported at the beginning of the last turn: tools, mode, version."""
-        return self._core.init_message
-
-    @property
-    def pid(self) -> int | None:
-        """The CLI's process id, if it is a process."""
-        return None if self._core.link is None else self._core.link.pid
-
-    @property
     def waiting(self) -> Waiting | None:
-        """What the session waits for, and since when by the event loop's clock."""
+        """The event that the session waits for, and since when; None without a watchdog."""
         watchdog = self._core.watchdog
         return None if watchdog is None else watchdog.waiting
 
     @property
-    def inbox(self) -> Inbox:
-        """The requests that wait for a person."""
-        return self._handlers.inbox
-
-    @property
-    def name(self) -> str:
-        """The name of the session in its inbox and in logs: the option `name`, or a number."""
-        return self._handlers.name
-
-    def _rename(self, name: str) -> None:
-        self._handlers.rename(name)
-
-    @property
-    def tasks(self) -> TaskTable:
-        """The tasks that run in the background."""
-        return self._core.tasks
-
-    @property
-    def ledger(self) -> Ledger:
-        """The tokens that were used, and what they cost."""
-        return self._core.ledger
-
-    @property
-    def turns(self) -> tuple[AnyTurn, ...]:
-        """The turns that are not over: those that the CLI has, then those that are held here."""
-        return tuple(self._core.conversation)
-
-    @property
     def unread(self) -> int:
-        """How many messages have not been read yet, over all turns."""
+        """The number of unread messages of all turns."""
         return self._core.unread.count
 
     @property
-    def notices(self) -> tuple[Event, ...]:
-        """The last events that belong to no turn: bad lines, messages between turns."""
-        return tuple(self._core.notices)
+    def turns(self) -> tuple[AnyTurn, ...]:
+        """The unfinished turns: those that the CLI has, then those that are held here."""
+        return tuple(self._core.conversation)
 
     # --- turns -----------------------------------------------------------------------------------
 
@@ -284,9 +168,9 @@ class Session(Generic[OutputT]):
         uuid: str | None = None,
         **fields: Any,
     ) -> Turn[OutputT]:
-        """Send a prompt. It does not wait: the answer is read from the turn.
+        """Send a prompt, without waiting: read the answer from the turn.
 
-        Prompts are held here until the turns before them are over. With a priority a prompt goes to
+        Prompts are held here until the turns before them are over. A prompt with a priority goes to
         the CLI at once, which stops the running turn for it (`now`), takes it up after the next
         step of that turn (`next`), or when it is over (`later`).
 
@@ -298,36 +182,24 @@ class Session(Generic[OutputT]):
 
         Raises:
             OptionsError: there is no such priority, or the prompt is not valid.
-            ValueError: `should_query=False` asks for no answer; see `tell`.
+            ValueError: `should_query=False` asks for no answer; see `add_context`.
             Error: the session is closed or has failed; always the original reason.
         """
-        from ..content import to_content
-
         if priority is not None and priority not in get_args(Priority):
             raise OptionsError(f"priority is one of now, next, later, not {priority!r}")
         if fields.get("should_query") is False:
-            raise ValueError("should_query=False asks for no answer: use tell() instead")
-        if not self._core.is_starting:
-            self._core.check()
-        self._core.check_thread()
-        self._core.check_shared()
-        if self.options.verbatim_prompts:
+            raise ValueError("should_query=False asks for no answer: use add_context() instead")
+        core = self._core
+        core.check_sending()
+        if core.options.verbatim_prompts:
             fields = {"client_composed": True, **fields}
         message = UserMessage.of(
-            to_content(prompt),
-            uuid=uuid or str(uuid4()),
-            priority=priority,
-            **fields,
+            to_content(prompt), uuid=uuid or str(uuid4()), priority=priority, **fields
         )
-        turn: Turn[OutputT] = Turn(
-            message,
-            self._core.unread,
-            read_output=None if self._output is None else self._output.read,
-            withdraw=partial(withdraw, self._core),
-            stop=partial(interrupt_turn, self._core),
-        )
-        self._core.conversation.hold(turn)
-        self._core.settle()
+        read_output = None if core.output is None else core.output.read
+        turn: Turn[OutputT] = Turn(message, core, read_output)
+        core.conversation.hold(turn)
+        core.send_queued()
         return turn
 
     @asynccontextmanager
@@ -339,7 +211,7 @@ class Session(Generic[OutputT]):
         uuid: str | None = None,
         **fields: Any,
     ) -> AsyncIterator[Turn[OutputT]]:
-        """Send a prompt for the length of a block: when the block is left, the turn is interrupted.
+        """Send a prompt for the length of a block: at its end the turn is interrupted.
 
             async with claude.turn("Summarise README.md") as turn:
                 async for piece in turn.iter_text():
@@ -362,7 +234,7 @@ class Session(Generic[OutputT]):
         finally:
             await turn._leave()
 
-    def tell(self, content: Prompt) -> None:
+    def add_context(self, content: Prompt) -> None:
         """Add to the conversation without asking for an answer: the next prompt finds it there.
 
         CLIs older than 2.1.250 would answer it. They get it in front of the next prompt; so does
@@ -373,9 +245,7 @@ class Session(Generic[OutputT]):
         Raises:
             Error: the session is closed or has failed; always the original reason.
         """
-        from ..content import to_content
-
-        self._core.tell(to_content(content))
+        self._core.add_context(to_content(content))
 
     async def ask(self, prompt: Prompt, *, repairs: int | None = None) -> Reply[OutputT]:
         """Send a prompt and wait for its reply. Output that is not valid is asked for again.
@@ -393,29 +263,23 @@ class Session(Generic[OutputT]):
             try:
                 return await self.send(prompt)
             except OutputError as error:
-                if left <= 0 or self._output is None:
+                if left <= 0 or self._core.output is None:
                     raise
                 left -= 1
-                prompt = self._output.repair_prompt(error.problem)
-
-    def explain_permissions(self) -> Explanation:
-        """Explain which tools can ever reach a person with these options, and what shadows what."""
-        from .reachability import explain_options
-
-        return explain_options(self.options)
+                prompt = self._core.output.repair_prompt(error.problem)
 
     @property
     def unsolicited(self) -> AsyncIterator[AnyTurn]:
-        """The turns that the CLI begins by itself, in an endless loop until the session ends."""
+        """The unsolicited turns, in an endless loop until the session ends."""
         return self._core.unsolicited
 
-    def events(self, *, limit: int | None = UNREAD_EVENTS) -> Subscription[Event | SessionEvent]:
+    def events(self, *, limit: int | None = UNREAD_EVENTS) -> Subscription:
         """Subscribe to everything from now on: the events of the wire, and the session's own.
 
         Args:
             limit: how many unread events to keep, 10,000 by default; None for all.
         """
-        return self._core.subscriptions.add(limit)
+        return self._core.subscribe(limit)
 
     # --- control ---------------------------------------------------------------------------------
 
@@ -497,7 +361,7 @@ class Session(Generic[OutputT]):
             ValueError: there is a server of that name, or it has no name.
             RequestError: the CLI cannot connect to it, or is too old; it is then not added.
         """
-        return await self._handlers.servers.add(server, name)
+        return await self._core.handlers.servers.add(server, name)
 
     async def remove_server(self, name: str) -> None:
         """Remove an MCP server that is in this process, or was added while running.
@@ -507,7 +371,7 @@ class Session(Generic[OutputT]):
         Raises:
             ValueError: there is no such server.
         """
-        await self._handlers.servers.remove(name)
+        await self._core.handlers.servers.remove(name)
 
     async def toggle_server(self, name: str, enabled: bool) -> None:
         """Switch an MCP server on or off.
@@ -517,7 +381,7 @@ class Session(Generic[OutputT]):
         Raises:
             RequestError: the CLI does not know it.
         """
-        await self._handlers.servers.toggle(name, enabled)
+        await self._core.handlers.servers.toggle(name, enabled)
 
     async def interrupt(
         self,
@@ -546,16 +410,7 @@ class Session(Generic[OutputT]):
         """
         if queued not in get_args(Queued):
             raise OptionsError(f"queued is one of keep, cancel, not {queued!r}")
-        seconds = self.options.timeouts.interrupt if timeout is DEFAULT else timeout
-        escalation = Escalation() if escalate is True else escalate or None
-        core = self._core
-        link = core.check()
-        work = partial(interrupt, core, queued=queued, timeout=seconds, escalation=escalation)
-        try:
-            return await carry_out(core, work, escalation)
-        except TransportClosed:
-            reason = await core.reason(link)
-            raise reason from reason.__cause__  # and not from what was just caught
+        return await interrupt(self._core, queued, timeout, escalate)
 
     async def wait_idle(self, *, tasks: TasksAtEnd = "wait", timeout: float | None = None) -> None:
         """Wait until the session is idle: no turn, asked for or not, and no task.
@@ -589,7 +444,7 @@ class Session(Generic[OutputT]):
                     log.debug("The CLI has no task %s to stop: %s", task.id, error)
                     self._core.tasks.stopped(task.id)
 
-    async def finish_tasks(self, tasks: TasksAtEnd, seconds: float) -> None:
+    async def _finish_tasks(self, tasks: TasksAtEnd, seconds: float) -> None:
         """Wait for background tasks for up to `seconds`, then stop them; see `wait_idle`."""
         try:
             await self.wait_idle(tasks=tasks, timeout=seconds)
@@ -598,35 +453,11 @@ class Session(Generic[OutputT]):
             await self._stop_tasks()
 
 
-def _output_of(options: Options) -> OutputSpec[Any] | None:
-    kind = options.json_schema if options.output is None else options.output
-    if kind is None:
-        return None
-    from ..schemas import OutputSpec  # not before it is needed: importing it takes its time
-
-    return OutputSpec.of(kind)
-
-
 def check_tasks(tasks: object) -> None:
-    """Check what is asked for background tasks.
+    """Check the choice for background tasks.
 
     Raises:
         OptionsError: there is no such choice.
     """
     if tasks not in get_args(TasksAtEnd):
         raise OptionsError(f"tasks is one of wait, ignore, cancel, not {tasks!r}")
-
-
-def _restarter(session: Session) -> Callable[[], Coroutine[Any, Any, None]]:
-    this = weakref.ref(session)  # the watchdog must not keep the session alive
-
-    async def restart() -> None:
-        if (session := this()) is None:
-            return
-        try:
-            await session.restart()
-        except OptionsError as error:  # it cannot be, and the CLI is of no use
-            session._core.give_up(error)
-            raise
-
-    return restart

@@ -1,79 +1,46 @@
-"""One prompt and exactly its own reply.
+"""One prompt and its reply.
 
-A turn is a stream of messages and a promise of a reply. Each message is handed out once, however
-many loops read it; leaving a loop early loses nothing. A reader of its own begins at the first
-message. Awaiting the turn gives its own result, whether its messages were read or not.
+A turn is a stream of messages and a promise of a reply. Loops over a turn share its messages;
+leaving a loop early loses nothing. Further readers begin at the first message. Awaiting the turn
+gives its result, whether its messages were read or not.
 """
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections import deque
-from collections.abc import (
-    AsyncIterator,
-    Awaitable,
-    Callable,
-    Coroutine,
-    Generator,
-    Sequence,
-)
-from enum import StrEnum
-from functools import partial
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import anyio
 
-from ..concurrency import event_type
 from ..errors import Error, TurnCancelled, TurnError, describe
 from ..wire import (
     AssistantMessage,
     ContentBlockStart,
+    Message,
     MessageStart,
     MessageStop,
     ResultMessage,
     StreamEvent,
     UserMessage,
 )
+from .events import TurnState
+from .interrupt import Escalation, InterruptReceipt, interrupt_turn, withdraw
+from .link import DEFAULT, Timeout
 from .log import log
-from .pending_request import DEFAULT, Timeout
-from .queue import ItemQueue, check_thread
+from .queue import Broadcast, ItemQueue
 from .reply import OutputT, Reply
 
 if TYPE_CHECKING:
-    from ..options import Unread
+    from ..options import UnreadLimit
     from ..tracking import LiveBlock, Totals
-    from ..wire import Message
-    from .interrupt import Escalation, InterruptReceipt
-
-__all__ = ["AnyTurn", "TextPieces", "Turn", "TurnReader", "TurnState", "UnreadCount"]
+    from .core import Core
 
 ItemT = TypeVar("ItemT")
 
-
-class TurnState(StrEnum):
-    """How far a turn has come."""
-
-    HELD = "held"
-    """It waits here until the turns before it are over."""
-    SENT = "sent"
-    """The CLI has the prompt, and has not begun with it."""
-    RUNNING = "running"
-    DONE = "done"
-    """It has a result, which may be an error."""
-    FAILED = "failed"
-    """It will never have a result."""
-    CANCELLED = "cancelled"
-    """The prompt was taken back."""
-
-
-PIECES = 60
-"""How many messages arrive before the pieces of those that are complete are looked for again."""
-
 _unsolicited = count(1)
-
-_OVER = frozenset({TurnState.DONE, TurnState.FAILED, TurnState.CANCELLED})
 
 
 class TextPieces:
@@ -116,7 +83,7 @@ class TextPieces:
 
 
 class _View(Generic[ItemT]):
-    """Another way to read a turn. Not a generator: a loop over it may be left at any time."""
+    """Items made from messages. Not a generator: a loop over it may be left at any time."""
 
     def __init__(
         self, messages: ItemQueue[Message], note: Callable[[Message], Sequence[ItemT]]
@@ -131,170 +98,53 @@ class _View(Generic[ItemT]):
     async def __anext__(self) -> ItemT:
         while not self._items:
             items = self._note(await self._messages.__anext__())
-            if len(items) == 1:
-                return items[0]  # as with most messages
             self._items.extend(items)
         return self._items.popleft()
 
 
-def _blocks(messages: ItemQueue[Message]) -> _View[LiveBlock]:
-    from ..tracking import Assembler  # most turns are read in other ways
-
-    return _View(messages, Assembler().note)
-
-
-class _Reading(ItemQueue["Message"]):
-    """What a reader of a turn has not read yet. It counts as unread while it can be read."""
-
-    def __init__(self, unread: UnreadCount, thread: int) -> None:
-        super().__init__(check=partial(check_thread, thread))
-        unread.include(self)
-
-
-class UnreadCount:
-    """Counts the messages that the turns of one session have not handed out. Works in any thread.
-
-    They are counted when it matters, by a look at the queues: a count that changes with each
-    message that is read would take longer than all else that is done to read it.
+class UnreadCounter:
+    """Counts the unread messages of all turns of a session.
 
     Args:
-        unread: at how many `on_limit` is called, and whether pieces of messages are then dropped.
-        on_limit: is called with the count.
+        limit: the count to report, and whether pieces of messages are dropped beyond it.
+        on_limit: called with the count.
+
+    Attributes:
+        queues: the queues of the turns and their readers. They are weak references.
+        dropped: the number of dropped pieces.
+        drops_pieces: whether to drop pieces beyond the limit.
     """
 
-    __slots__ = (
-        "_at_most",
-        "_limit",
-        "_limit_reached",
-        "_on_limit",
-        "_readings",
-        "dropped",
-        "may_drop",
-    )
-
-    def __init__(self, unread: Unread, on_limit: Callable[[int], None]) -> None:
+    def __init__(self, limit: UnreadLimit, on_limit: Callable[[int], None]) -> None:
+        self.queues: weakref.WeakSet[ItemQueue[Message]] = weakref.WeakSet()
         self.dropped: int = 0
-        self._limit = unread.high_water
-        self._limit_reached = False
-        self.may_drop: bool = unread.policy == "drop_partial"
+        self.drops_pieces: bool = limit.policy == "drop_partial"
+        self._limit = limit.high_water
         self._on_limit = on_limit
-        # Never changed in place: other threads may look at it.
-        self._readings: tuple[weakref.ref[_Reading], ...] = ()
-        self._at_most = 0
+        self._is_reported = False
+        self.left: int = limit.high_water
+        """The messages that may be added before the next look at the queues."""
 
     @property
     def count(self) -> int:
-        """How many there are."""
-        return sum(map(len, self._live()))
-
-    def _live(self) -> list[_Reading]:
-        return [it for it in (reference() for reference in self._readings) if it is not None]
-
-    def include(self, reading: _Reading) -> None:
-        """Count what is in this queue, too."""
-        live = [weakref.ref(it) for it in self._live() if not it.is_over]
-        self._readings = (*live, weakref.ref(reading))
-
-    def expect(self, count: int = 1) -> None:
-        """Note that messages are about to be put into one of the queues."""
-        self._at_most += count
-        if self._at_most < self._limit:
-            return
-        before = self.count
-        self._at_most = before + count
-        if before < self._limit // 2:
-            self._limit_reached = False
-        if self._at_most >= self._limit and not self._limit_reached:
-            self._limit_reached = True
-            self._on_limit(self._at_most)
-
-    def drops_partial(self, *, has_begun: bool) -> bool:
-        """Whether to drop a piece of a message now; if so, count it.
-
-        Args:
-            has_begun: an earlier piece of the same message was dropped, so this one is useless.
-        """
-        if self.may_drop and (has_begun or self._is_full()):
-            self.dropped += 1
-            return True
-        return False
-
-    def _is_full(self) -> bool:
-        return self._at_most >= self._limit and self.count >= self._limit
-
-
-class _History:
-    """The messages of a turn, and the pieces of those that are not complete yet.
-
-    From it, a reader that comes late gets what the others have got, but for the pieces of complete
-    messages. So it takes little more memory than the messages, which are kept anyway, and the
-    pieces of one message for each speaker: the main conversation, and each subagent.
-    """
-
-    def __init__(self) -> None:
-        self._settled: list[Message] = []
-        """What comes before the first piece that may still be needed."""
-        self._recent: list[Message] = []
-        self._most = PIECES
-        self._complete: dict[str | None, int] = {}
-        """Up to which index of the recent ones the pieces of a speaker are not needed."""
-        self._started: set[str | None] = set()
-        """The speakers of which there was a `message_start`, and no `message_stop` since."""
+        """The number of unread messages."""
+        self.queues -= {queue for queue in self.queues if queue.is_over}
+        return sum(map(len, self.queues))
 
     @property
-    def messages(self) -> list[Message]:
-        """All of them, in their order."""
-        self.tidy_up()
-        return self._settled + self._recent
+    def is_full(self) -> bool:
+        """Whether the limit is reached."""
+        return self._is_reported and self.count >= self._limit
 
-    def add(self, messages: Sequence[Message], notable: Sequence[tuple[int, Message]]) -> None:
-        """Add messages; `notable` has all but pieces of text of the main conversation."""
-        first = len(self._recent)
-        for index, message in notable:
-            if isinstance(message, StreamEvent):
-                self._note_piece(message, first + index)
-            elif isinstance(message, AssistantMessage):
-                agent = message.parent_tool_use_id
-                if agent not in self._started:  # nothing else will say that it is complete
-                    self._complete[agent] = first + index
-        complete = self._complete.get(None, -1) - first + 1
-        if complete > 0 and len(self._complete) == 1:  # as long as there are no subagents
-            # Most messages are pieces that are needed no longer when they are added.
-            others = [it for index, it in notable if index < complete]
-            messages = [*others, *messages[complete:]]
-            self._complete[None] = first + len(others) - 1
-        self._recent += messages
-        if len(self._recent) > self._most:
-            self.tidy_up()
-
-    def _note_piece(self, piece: StreamEvent, index: int) -> None:
-        agent, kind = piece.parent_tool_use_id, type(piece.event)
-        if kind is MessageStart:
-            self._complete[agent] = index - 1
-            self._started.add(agent)
-        elif kind is MessageStop:
-            self._complete[agent] = index
-            self._started.discard(agent)
-
-    def tidy_up(self) -> None:
-        """Forget the pieces of complete messages."""
-        if self._complete:
-            last = max(self._complete.values()) + 1
-            self._recent = [*self._needed(last), *self._recent[last:]]
-            self._complete.clear()
-        pieces = (index for index, it in enumerate(self._recent) if type(it) is StreamEvent)
-        first = next(pieces, len(self._recent))
-        self._settled += self._recent[:first]
-        del self._recent[:first]
-        self._most = len(self._recent) + max(len(self._recent), PIECES)
-
-    def _needed(self, end: int) -> list[Message]:
-        return [
-            message
-            for index, message in enumerate(self._recent[:end])
-            if type(message) is not StreamEvent
-            or self._complete.get(message.parent_tool_use_id, -1) < index
-        ]
+    def look(self) -> None:
+        """Count, after `left` messages were added; report the limit."""
+        unread = self.count
+        if unread >= self._limit and not self._is_reported:
+            self._is_reported = True
+            self._on_limit(unread)
+        elif unread < self._limit // 2:
+            self._is_reported = False
+        self.left = max(self._limit - unread, self._limit // 4, 1)
 
 
 class TurnReader:
@@ -303,79 +153,123 @@ class TurnReader:
     Iterate it for the messages, or use `iter_text()` or `iter_blocks()`.
     """
 
-    def __init__(self, reading: _Reading) -> None:
-        self._queue = reading
+    def __init__(self, queue: ItemQueue[Message]) -> None:
+        self._queue = queue
 
     @property
     def unread(self) -> int:
-        """How many messages it has not read yet."""
+        """The number of unread messages."""
         return len(self._queue)
 
-    def __aiter__(self) -> TurnReader:
-        return self
+    def __aiter__(self) -> AsyncIterator[Message]:
+        return self._queue
 
-    async def __anext__(self) -> Message:
-        return await anext(self._queue)
+    def __anext__(self) -> Coroutine[Any, Any, Message]:
+        return self._queue.__anext__()
 
     def iter_text(self) -> AsyncIterator[str]:
-        """Iterate over the text of the main conversation, piece by piece; see `Turn.iter_text`."""
+        """Iterate over the text of the main conversation as it arrives, piece by piece.
+
+        Without partial messages the pieces are whole blocks.
+        """
         return _View(self._queue, TextPieces().note)
 
     def iter_blocks(self) -> AsyncIterator[LiveBlock]:
-        """Iterate over the blocks, each whenever it has changed; see `Turn.iter_blocks`."""
-        return _blocks(self._queue)
+        """Iterate over the blocks, each at every change: it grows, then it is complete.
+
+        Blocks of subagents are included; `block.agent` names the subagent.
+        """
+        from ..tracking import Assembler  # most turns are read in other ways
+
+        return _View(self._queue, Assembler().note)
 
 
-_Stop = Callable[["Turn[Any]", Timeout, "Escalation | bool"], Awaitable["InterruptReceipt"]]
-"""Stops a turn, within a timeout, perhaps by an escalation."""
+class _Log:
+    """The messages of a turn, without the pieces of complete messages."""
+
+    def __init__(self) -> None:
+        self.messages: list[Message] = []
+        self._first = 0
+        """The index of the first piece."""
+        self._pieces = 0
+        self._streaming: set[str | None] = set()
+        """The speakers between a `message_start` and its `message_stop`: the main conversation,
+        and subagents."""
+
+    def add(self, message: Any) -> None:
+        kind = type(message)
+        if kind is StreamEvent:
+            edge = type(message.event)
+            if edge is MessageStop or edge is MessageStart:
+                self._note_edge(message.parent_tool_use_id, is_start=edge is MessageStart)
+                if edge is MessageStop:
+                    return
+            if not self._pieces:
+                self._first = len(self.messages)
+            self._pieces += 1
+        elif self._pieces and kind is AssistantMessage:
+            speaker = message.parent_tool_use_id
+            if speaker not in self._streaming:  # nothing else says that it is complete
+                self._forget_pieces(speaker)
+        self.messages.append(message)
+
+    def _note_edge(self, speaker: str | None, *, is_start: bool) -> None:
+        """Forget the pieces of the speaker's last message, which is complete or broken off."""
+        (self._streaming.add if is_start else self._streaming.discard)(speaker)
+        self._forget_pieces(speaker)
+
+    def _forget_pieces(self, speaker: str | None) -> None:
+        recent = [
+            it
+            for it in self.messages[self._first :]
+            if not isinstance(it, StreamEvent) or it.parent_tool_use_id != speaker
+        ]
+        self.messages[self._first :] = recent
+        pieces = [index for index, it in enumerate(recent) if isinstance(it, StreamEvent)]
+        self._pieces = len(pieces)
+        self._first += pieces[0] if pieces else len(recent)
 
 
-class Turn(Generic[OutputT]):
-    """A prompt that was sent, or a turn that the CLI began by itself.
+class Turn(TurnReader, Generic[OutputT]):
+    """A prompt that was sent, or an unsolicited turn, which the CLI began without a prompt.
 
     Iterate it for its messages, or use `iter_text()` or `iter_blocks()`; await it for its `Reply`.
 
     Attributes:
-        prompt: the message that was sent; None if the CLI began by itself.
-        uuid: the prompt's id on the wire; None if the CLI began by itself.
-        state: how far it has come.
+        prompt: the message that was sent; None for an unsolicited turn.
+        uuid: the prompt's id on the wire; None for an unsolicited turn.
+        state: the turn's progress.
         key: the turn's name in the ledger.
+        is_over: nothing more will come.
         merged: the CLI answered it together with another turn, which has the messages.
         started: set when the CLI works on it, or never will.
         finished: set when it is over.
     """
 
-    # The methods with an underscore at the end of the class are the session's: the conversation
-    # and the core call them for what the CLI says.
+    # The session calls the methods with an underscore at the end of the class.
 
     def __init__(
         self,
         prompt: UserMessage | None,
-        unread: UnreadCount,
-        *,
+        core: Core,
         read_output: Callable[[ResultMessage], OutputT] | None = None,
-        withdraw: Callable[[Turn[Any]], Awaitable[bool]] | None = None,
-        stop: _Stop | None = None,
     ) -> None:
+        self._queue = ItemQueue(core.home)
+        core.unread.queues.add(self._queue)
         self.prompt = prompt
         self.uuid: str | None = None if prompt is None else prompt.uuid
         self.state = TurnState.RUNNING if prompt is None else TurnState.HELD
         self.key: str = self.uuid or f"unsolicited-{next(_unsolicited)}"
+        self.is_over: bool = False
         self.merged: bool = False
-        new_event = event_type()
-        self.started: anyio.Event = new_event()
-        self.finished: anyio.Event = new_event()
-        self._thread = threading.get_ident()
-        self._unread = unread
+        self.started: anyio.Event = anyio.Event()
+        self.finished: anyio.Event = anyio.Event()
+        self._core = core
         self._read_output = read_output
-        self._withdraw = withdraw
-        self._stop = stop
-        self._queue = _Reading(unread, self._thread)
-        self._readings: weakref.WeakSet[_Reading] | None = None
-        """What further readers have not read; most turns have none."""
-        self._history = _History()
-        self._kept: list[Message] = []
+        self._readers: Broadcast[Message] | None = None
+        self._log = _Log()
         self._gaps: set[str | None] = set()
+        """The speakers whose unfinished message has lost pieces."""
         self._reply: Reply[OutputT] | None = None
         self._error: Error | None = None
         self._final_error: Error | None = None
@@ -397,66 +291,38 @@ class Turn(Generic[OutputT]):
 
     @property
     def was_asked_for(self) -> bool:
-        """False for a turn that the CLI began by itself: a wake-up, a task that ended."""
+        """False for an unsolicited turn: a wake-up, a task that ended."""
         return self.prompt is not None
-
-    @property
-    def is_over(self) -> bool:
-        """Whether nothing more will come."""
-        return self.state in _OVER
-
-    @property
-    def unread(self) -> int:
-        """How many messages have not been read yet."""
-        return len(self._queue)
 
     @property
     def messages(self) -> tuple[Message, ...]:
         """All messages so far, read or not, without the pieces of messages."""
-        return tuple(self._kept)
+        return tuple(it for it in self._log.messages if type(it) is not StreamEvent)
 
     # --- reading ---------------------------------------------------------------------------------
 
-    def __aiter__(self) -> AsyncIterator[Message]:
-        return self._queue
-
-    def __anext__(self) -> Coroutine[Any, Any, Message]:
-        return self._queue.__anext__()
-
-    def iter_text(self) -> AsyncIterator[str]:
-        """Iterate over the text of the main conversation as it arrives, piece by piece.
-
-        Without partial messages the pieces are whole blocks.
-        """
-        return _View(self._queue, TextPieces().note)
-
-    def iter_blocks(self) -> AsyncIterator[LiveBlock]:
-        """Iterate over the blocks, each whenever it has changed: it grows, then it is complete.
-
-        Blocks of subagents are included; `block.agent` names the subagent.
-        """
-        return _blocks(self._queue)
-
     def reader(self) -> TurnReader:
-        """Return a reader of its own, which begins at the first message, at any time.
+        """Return a further reader, which begins at the first message, at any time.
 
             async for piece in turn.reader().iter_text():  # for a browser that was reloaded
                 ...
 
         Any number of them read independently of each other, while the turn runs and after it.
-        Messages that are complete come whole, without their pieces; of the one that is being
-        written the pieces come, and from then on all that the turn itself yields. What a reader has
-        not read yet counts as unread.
+        Complete messages come whole, without their pieces; the unfinished message comes with its
+        pieces so far, and from then on everything that the turn itself yields. Unread messages of
+        a reader count, too.
         """
-        reading = _Reading(self._unread, self._thread)
-        messages = self._history.messages
-        self._unread.expect(len(messages))
-        reading.put_all(messages)
+        queue: ItemQueue[Message] = ItemQueue(self._core.home)
+        self._core.unread.queues.add(queue)
+        for message in self._log.messages:
+            queue.put(message)
+        self._core.unread.look()
         if self.is_over:
-            reading.end(self._error)
-        self._readings = self._readings or weakref.WeakSet()
-        self._readings.add(reading)
-        return TurnReader(reading)
+            queue.end(self._error)
+        if self._readers is None:
+            self._readers = Broadcast()
+        self._readers.add(queue)
+        return TurnReader(queue)
 
     def __await__(self) -> Generator[Any, None, Reply[OutputT]]:
         return self.reply().__await__()
@@ -466,10 +332,10 @@ class Turn(Generic[OutputT]):
 
         Raises:
             CLIError: the CLI has exited without a result.
-            TurnError: the turn was cancelled, given up, or its output is not what was asked for.
+            TurnError: the turn was cancelled or stopped, or its output does not fit the type.
         """
         if not self.is_over:
-            check_thread(self._thread)
+            self._core.home.check()
         await self.finished.wait()
         if self._error is not None:
             raise self._error.with_traceback(None)  # or it would grow with each caller
@@ -480,12 +346,12 @@ class Turn(Generic[OutputT]):
         """Take the prompt back, if the CLI has not begun with it.
 
         Returns:
-            whether it was taken back. A running turn is stopped by `interrupt`.
+            whether it was taken back. `interrupt` stops a running turn.
         """
-        if self.is_over or self._withdraw is None:
+        if self.is_over or self.prompt is None:
             return self.state is TurnState.CANCELLED
-        check_thread(self._thread)
-        return await self._withdraw(self)
+        self._core.home.check()
+        return await withdraw(self._core, self)
 
     async def interrupt(
         self, *, timeout: Timeout = DEFAULT, escalate: Escalation | bool = False
@@ -493,9 +359,9 @@ class Turn(Generic[OutputT]):
         """Stop this turn and no other, and wait until it has stopped or the time is over.
 
         A turn that the CLI has not begun with is withdrawn. One that is over is left alone, also
-        if it ends by itself at that moment: the next prompt is not sent before the CLI has dealt
-        with the interrupt. The receipt's `outcome` says which of these it was. Other prompts stay
-        queued, and what the turn has said so far can still be read.
+        if it ends at that moment: the next prompt is sent only after the CLI has dealt with the
+        interrupt. The receipt's `outcome` says which of these it was. Other prompts stay queued,
+        and the messages of the turn can still be read.
 
         If the caller is cancelled, the turn is interrupted nevertheless.
 
@@ -507,12 +373,11 @@ class Turn(Generic[OutputT]):
             RequestTimeout: the CLI did not acknowledge, and `escalate` was not given.
         """
         if not self.is_over:
-            check_thread(self._thread)
-        assert self._stop is not None
-        return await self._stop(self, timeout, escalate)
+            self._core.home.check()
+        return await interrupt_turn(self._core, self, timeout, escalate)
 
     async def _leave(self) -> None:
-        """Interrupt it when its block is left, whatever the reason; raise no error."""
+        """Interrupt the turn on exit from `async with`. Never raises."""
         if self.is_over:
             return
         with anyio.CancelScope(shield=True):
@@ -523,7 +388,7 @@ class Turn(Generic[OutputT]):
                 log.debug("%r could not be interrupted: %s", self, error)
                 has_stopped = self.is_over
         if not has_stopped:
-            log.warning("%r has not stopped when its block was left, and goes on", self)
+            log.warning("%r did not stop at the end of its block, and goes on", self)
 
     # --- called by the session -------------------------------------------------------------------
 
@@ -533,39 +398,31 @@ class Turn(Generic[OutputT]):
             self.state = TurnState.RUNNING
             self.started.set()
 
-    def _push(self, message: Message) -> None:
+    def _push(self, message: Any) -> None:
         """Add a message."""
+        unread = self._core.unread
+        if unread.drops_pieces and self._is_dropped(message):
+            return
+        self._log.add(message)
+        self._queue.put(message)
+        unread.left -= 1
+        if self._readers is not None:
+            self._readers.put(message)
+            unread.left -= self._readers.size
+        if unread.left <= 0:
+            unread.look()
+
+    def _is_dropped(self, message: Message) -> bool:
+        """Drop a piece, and all later ones until the whole message comes: it has no gaps then."""
+        if isinstance(message, AssistantMessage):
+            self._gaps.discard(message.parent_tool_use_id)
         if not isinstance(message, StreamEvent):
-            self._kept.append(message)
-            if isinstance(message, AssistantMessage):
-                self._gaps.discard(message.parent_tool_use_id)
-        elif self._unread.may_drop and self._is_dropped(message):
-            return
-        self._history.add((message,), ((0, message),))
-        for reading in (self._queue, *(self._readings or ())):
-            self._unread.expect()
-            reading.put(message)
-
-    def _push_all(self, messages: list[Message], notable: list[tuple[int, Message]]) -> None:
-        """Add messages; `notable` is what `Conversation.add` returns."""
-        if self._readings or self._unread.may_drop:
-            for message in messages:
-                self._push(message)
-            return
-        self._kept += [it for _, it in notable if type(it) is not StreamEvent]
-        self._history.add(messages, notable)
-        self._unread.expect(len(messages))
-        self._queue.put_all(messages)
-
-    def _is_dropped(self, piece: StreamEvent) -> bool:
-        """Whether to drop a piece, as all that follow a dropped one, until the whole message comes.
-
-        So what is kept is the beginning of each message, without a gap.
-        """
-        speaker = piece.parent_tool_use_id
-        if not self._unread.drops_partial(has_begun=speaker in self._gaps):
+            return False
+        speaker, unread = message.parent_tool_use_id, self._core.unread
+        if speaker not in self._gaps and not unread.is_full:
             return False
         self._gaps.add(speaker)
+        unread.dropped += 1
         return True
 
     def _finish(self, result: ResultMessage, *, merged: bool = False) -> None:
@@ -574,7 +431,7 @@ class Turn(Generic[OutputT]):
             return
         self._push(result)
         self.merged = merged
-        self._reply = Reply(result, tuple(self._kept))
+        self._reply = Reply(result, self.messages)
         try:
             if self._read_output is not None:
                 self._reply.output = self._read_output(result)
@@ -586,12 +443,12 @@ class Turn(Generic[OutputT]):
         self._end(TurnState.DONE if self._final_error is None else TurnState.FAILED)
 
     def _set_totals(self, totals: Totals) -> None:
-        """Add to the reply what the turn has used."""
+        """Add the turn's usage to the reply."""
         if self._reply is not None:
             self._reply.totals = totals
 
     def _fail_at_end(self, error: Error) -> None:
-        """Make it fail with this error when it ends, whatever its result will be."""
+        """Let it fail with this error when it ends, whatever its result will be."""
         self._final_error = self._final_error or error
 
     def _fail(self, error: Error) -> None:
@@ -601,17 +458,17 @@ class Turn(Generic[OutputT]):
             self._end(TurnState.CANCELLED if isinstance(error, TurnCancelled) else TurnState.FAILED)
 
     def _end(self, state: TurnState) -> None:
-        self.state = state
-        self._history.tidy_up()
+        self.state, self.is_over = state, True
         self.started.set()
         self.finished.set()
-        for reading in (self._queue, *(self._readings or ())):
-            reading.end(self._error)
+        self._queue.end(self._error)
+        if self._readers is not None:
+            self._readers.end(self._error)
 
 
 def _unreadable(result: ResultMessage, error: BaseException) -> TurnError:
     text = f"Reading the output of the turn raised {describe(error)}"
-    advice = "The output is in the `result` of this error, as the CLI gave it."
+    advice = "The `result` of this error has the output as the CLI wrote it."
     failure = TurnError(text, result=result, advice=advice)
     failure.__cause__ = error
     return failure

@@ -1,69 +1,61 @@
-"""Watches what a session waits for and since when; reports a stall, and ends it if it should.
+"""Reports a session that waits too long in silence, and ends the stall if it should.
 
 A turn produces nothing for many reasons: the model thinks, a tool runs, a person has not decided.
-`Patience` has a limit for each. A person who thinks is not a stall, however long it takes, unless
-there is a limit for that too.
+`StallTimeouts` has a limit for each. A person who thinks is not a stall, however long it takes,
+unless there is a limit for that too.
 """
 
 from __future__ import annotations
 
 import math
-import weakref
-from collections import deque
-from collections.abc import Callable, Container, Iterable, Mapping
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import anyio
 from msgspec import Struct
 
-from ..concurrency import Alarm, clock, ends_the_caller, run_detached
-from ..errors import Evidence, SessionClosed, TurnStalled
-from ..options import Patience, WaitingFor
+from ..concurrency import ends_the_caller, run_detached
+from ..errors import Evidence, OptionsError, SessionClosed, TurnStalled
+from ..options import StallTimeouts, WaitingFor
 from ..wire import (
     AssistantMessage,
-    Cancel,
     CanUseTool,
     Elicitation,
-    Event,
-    Request,
     RequestUserDialog,
-    ResultMessage,
     StreamEvent,
     ToolResultBlock,
     ToolUseBlock,
     UserMessage,
 )
 from .events import SessionEvent, SessionState
+from .interrupt import stop_turn
 from .log import log
-from .queue import EMPTY
 
 if TYPE_CHECKING:
     from .core import Core
-    from .link import Link
-
-__all__ = ["Stall", "Waiting", "Watchdog"]
+    from .turn import AnyTurn
 
 MAY_STOP: float = 5.0
-"""Seconds that a CLI has to stop a turn that has stalled, if it was allowed to be silent for less:
-one that works answers an interrupt at once."""
+"""Seconds that a CLI has to stop a stalled turn, if it was allowed to be silent for less: one that
+works answers an interrupt at once."""
+
+_FOR_A_PERSON = (CanUseTool, Elicitation, RequestUserDialog)
 
 
 class Waiting(Struct, frozen=True):
-    """What a session waits for, and since when by the clock of the event loop."""
+    """The event that a session waits for, and since when by the clock of the event loop."""
 
     what: WaitingFor
     since: float
 
 
 class Stall(SessionEvent, frozen=True):
-    """Nothing has happened for longer than `Patience` allows.
+    """Nothing has happened for longer than `StallTimeouts` allows.
 
     Attributes:
-        waiting_for: what the session waits for.
-        seconds: for how long.
+        waiting_for: the event that the session waits for.
+        seconds: the length of the silence.
         evidence: the last lines, the end of stderr.
-        action: what the watchdog will do next.
+        action: the next action of the watchdog.
     """
 
     waiting_for: WaitingFor
@@ -73,227 +65,82 @@ class Stall(SessionEvent, frozen=True):
 
 
 class Watchdog:
-    """Watches one session; `patience` has the limits, and what to do when one is exceeded."""
+    """Watches one session.
 
-    def __init__(self, core: Core, patience: Patience) -> None:
+    Args:
+        core: the session.
+        patience: the limits, and the action when one is exceeded.
+    """
+
+    def __init__(self, core: Core, patience: StallTimeouts) -> None:
         self._core = core
         self._patience = patience
-        self._tools: set[str] = set()
-        self._people: deque[str] = EMPTY
-        """The requests that a person decides about, and those before the first of them."""
-        self._spoke = False
-        self._since = -math.inf
-        self._what = WaitingFor.NOTHING
-        self._limit = math.inf
-        self._limits = _limits_of(patience)
-        self._shortest = min(self._limits.values())
-        self._started = -math.inf
-        self._now = clock()
-        self._warned = self._is_stopped = False
-        self._wakes_at = -math.inf
-        watchdog = weakref.proxy(self)  # so that it is freed with the session
-        self._alarm = Alarm(lambda: watchdog._wake())
-
-    # --- what is going on ------------------------------------------------------------------------
-
-    def note(self, event: Event) -> None:
-        """Note an event of the wire."""
-        update = _UPDATES.get(type(event))
-        if update is not None and update(self, event):
-            self.start_again()
-
-    def note_all(self, events: Iterable[Event]) -> None:
-        """Note events that have arrived together; the clock is read once."""
-        is_news = False
-        for event in events:
-            update = _UPDATES.get(type(event))
-            if update is not None and update(self, event):
-                is_news = True
-        if is_news:
-            self.start_again()
-
-    # Each of these says whether something has changed.
-
-    def _note_piece(self, piece: StreamEvent) -> bool:
-        spoke, self._spoke = self._spoke, True
-        return not spoke
-
-    def _note_assistant(self, message: AssistantMessage) -> bool:
-        is_news, self._spoke = not self._spoke, True
-        for block in message.content:
-            if type(block) is ToolUseBlock and block.id not in self._tools:
-                self._tools.add(block.id)
-                is_news = True
-        return is_news
-
-    def _note_user(self, message: UserMessage) -> bool:
-        content = message.content
-        blocks = content if isinstance(content, list) else []
-        results = [it.tool_use_id for it in blocks if type(it) is ToolResultBlock]
-        if not results:
-            return False
-        before = (self._spoke, len(self._tools))
-        self._tools.difference_update(results)
-        self._spoke = False  # the model is asked again
-        return before != (False, len(self._tools))
-
-    def _note_result(self, result: ResultMessage) -> bool:
-        is_news = self._spoke or bool(self._tools)
-        self._tools.clear()
-        self._spoke = False
-        return is_news
-
-    def _note_request(self, request: Request) -> bool:
-        is_for_a_person = type(request.body) in _FOR_A_PERSON
-        if is_for_a_person:
-            if self._people is EMPTY:
-                self._people = deque()
-            self._people.append(request.id)
-        return is_for_a_person
-
-    def _note_cancel(self, cancel: Cancel) -> bool:
-        return True  # it is owed no longer
+        self._acted = -math.inf
 
     @property
     def waiting(self) -> Waiting:
-        """What the session waits for now, and since when."""
-        self._look()
-        return Waiting(self._what, self._since)
-
-    def look(self) -> None:
-        """Note that something has changed: the session may wait for something else."""
-        if not self._core.is_dead:
-            self._look()
-            if self._due() < self._wakes_at:
-                self._wake()
-
-    def start_again(self) -> None:
-        """Start the clock again. What the session waits for now is found out when that matters.
-
-        It is called for each request of the CLI and each answer, so it has to cost little.
-        """
-        self._started = self._now()
-        if self._wakes_at == math.inf:
-            self._wake()
-
-    def _look(self) -> None:
-        """Find out what the session waits for; a change, or any output, starts the clock again."""
-        link = self._core.link
-        last = -math.inf if link is None else link.last_received
-        what, heard = self._waits_for(), max(last, self._started)
-        if what is not self._what:
-            is_noted = self._started == heard and (self._what, what) not in _NOT_NOTED
-            self._since = heard if is_noted else self._now()
-            self._what = what
-            self._limit = self._limits[what]
-            self._warned = False
-        elif heard > self._since:
-            self._since = heard
-            self._warned = False
-
-    def _waits_for(self) -> WaitingFor:
-        core = self._core
+        """The event that the session waits for now, and since when."""
+        core, link = self._core, self._core.link
+        if link is None:
+            return Waiting(WaitingFor.NOTHING, anyio.current_time())
+        since = max(link.last_received, link.last_sent)
         if core.state is SessionState.STARTING:
-            return WaitingFor.START
-        if core.link is None or core.is_dead or not core.link.is_open:
-            return WaitingFor.NOTHING  # the end has its own timeouts
-        if self._is_owed_to_a_person(core.link.connection.owed):
-            return WaitingFor.PERSON
+            return Waiting(WaitingFor.START, since)
+        if core.is_dead or core.state is SessionState.CLOSING or not link.is_open:
+            return Waiting(WaitingFor.NOTHING, since)  # the end has its own timeouts
+        if any(isinstance(it.body, _FOR_A_PERSON) for it in link.connection.owed.values()):
+            return Waiting(WaitingFor.APPROVER, since)
         if core.conversation.is_busy:
-            return self._in_a_turn()
-        self._tools.clear()
-        self._spoke = False
-        return WaitingFor.ANSWER if core.link.connection.asked else WaitingFor.NOTHING
+            return Waiting(_next_of(core.conversation.active), since)
+        if link.waits_since is not None:
+            return Waiting(WaitingFor.ANSWER, max(link.last_received, link.waits_since))
+        return Waiting(WaitingFor.NOTHING, since)
 
-    def _is_owed_to_a_person(self, owed: Container[str]) -> bool:
-        """Drop what was answered, up to the first that was not: the others do not matter."""
-        while self._people and self._people[0] not in owed:
-            self._people.popleft()
-        return bool(self._people)
+    async def run(self) -> None:
+        """Watch until cancelled."""
+        # After a shorter sleep the session may wait for an event with a shorter limit.
+        longest_sleep = min(map(self._patience.limit, WaitingFor))
+        warned: Waiting | None = None
+        while longest_sleep < math.inf:
+            waiting, now = self.waiting, anyio.current_time()
+            limit = self._patience.limit(waiting.what)
+            due = max(waiting.since, self._acted) + limit
+            if waiting == warned:
+                due = math.inf if self._patience.action == "warn" else due + self._patience.grace
+            if due > now:
+                await anyio.sleep(min(due - now, longest_sleep))
+            elif waiting != warned:
+                self._warn(waiting, now)
+                warned = waiting
+            else:
+                await self._act(waiting)
+                self._acted, warned = anyio.current_time(), None
 
-    def _in_a_turn(self) -> WaitingFor:
-        if self._tools:
-            return WaitingFor.TOOL
-        return WaitingFor.NEXT_TOKEN if self._spoke else WaitingFor.FIRST_TOKEN
-
-    # --- what is done about it -------------------------------------------------------------------
-
-    def stop(self) -> None:
-        """Watch no longer: the session is being closed, which has its own time limits."""
-        self._is_stopped = True
-        self._alarm.stop()
-
-    def start(self, link: Link) -> None:
-        """Begin to watch; what takes time is done beside the reader of the link."""
-        self._link = link
-        if self._alarm.needs_task:
-            link.start_soon(self._alarm.run)
-        self._wake()
-
-    def _wake(self) -> None:
-        """Do something if a limit is exceeded; or else wake up again when one may be."""
-        if self._is_stopped or self._core.is_dead:
-            return
-        self._look()
-        due, now = self._due(), self._now()
-        if due <= now:
-            self._wakes_at = -math.inf  # not before that is done
-            self._link.start_soon(self._bark)
-            return
-        # Meanwhile it may begin to wait for what has a shorter limit.
-        self._wakes_at = min(due, now + self._shortest) if due < math.inf else math.inf
-        self._alarm.set(self._wakes_at)
-
-    def _due(self) -> float:
-        limit = self._limit
-        if limit == math.inf:
-            return limit
-        if not self._warned:
-            return self._since + limit
-        if self._patience.action == "warn":
-            return self._now() + limit  # to see whether it goes on
-        return self._since + limit + self._patience.grace
-
-    async def _bark(self) -> None:
-        self._look()  # again: something may have happened before this task could begin
-        is_due = self._due() <= self._now() and not self._is_stopped
-        if is_due and not self._warned:
-            self._warned = True
-            self._warn()
-        elif is_due and self._patience.action != "warn":
-            await self._act()
-        self._wake()
-
-    def _warn(self) -> None:
+    def _warn(self, waiting: Waiting, now: float) -> None:
         assert self._core.link is not None
-        seconds = self._now() - self._since
-        log.warning("Nothing happened for %.1f s while waiting for %s", seconds, self._what)
-        self._core.subscriptions.tell(
-            Stall(self._what, seconds, self._core.link.evidence(), self._patience.action)
-        )
+        what, seconds = waiting.what, now - waiting.since
+        log.warning("Nothing happened for %.1f s while waiting for %s", seconds, what)
+        evidence = self._core.link.evidence()
+        self._core.subscriptions.put(Stall(what, seconds, evidence, self._patience.action))
 
-    async def _act(self) -> None:
+    async def _act(self, waiting: Waiting) -> None:
         """Stop the turn, or the CLI if the turn does not stop."""
-        link = self._core.link
-        assert link is not None
-        what, since = self._what, self._since
-        error = TurnStalled(_silence(what, since), evidence=link.evidence())
-        self._since = self._now()
-        self._warned = False
+        core = self._core
+        assert core.link is not None
+        error = TurnStalled(_silence(waiting), evidence=core.link.evidence())
         if self._patience.action == "restart":
-            self._core.conversation.drop_sent(error)
+            core.conversation.drop_sent(error)
             # Not in a task of the link, which ends with the CLI.
             run_detached(self._restart, "claudewire restart")
-            return
-        turn = self._core.conversation.active
+            await anyio.sleep_forever()
+        turn = core.conversation.active
         if turn is None:
             return
         turn._fail_at_end(error)
-        may_take = max(self._limits[what], MAY_STOP)
-        seconds = min(self._core.options.timeouts.interrupt, may_take)
-        if not await self._core.stop_turn(turn, seconds):
-            error.message = f"{_silence(what, since)}, and the CLI did not stop when it was told to"
-            self._core.give_up(error)
+        may_take = max(self._patience.limit(waiting.what), MAY_STOP)
+        if not await stop_turn(core, turn, min(core.options.timeouts.interrupt, may_take)):
+            error.message = f"{_silence(waiting)}, and the CLI did not stop when it was told to"
+            core.give_up(error)
 
     async def _restart(self) -> None:
         try:
@@ -303,33 +150,30 @@ class Watchdog:
         except BaseException as error:  # a transport function may raise anything
             if ends_the_caller(error):
                 raise
+            if isinstance(error, OptionsError):  # it never can, and the CLI is of no use
+                self._core.give_up(error)
             log.exception("The session could not be restarted")
 
 
-@lru_cache  # most sessions have the same
-def _limits_of(patience: Patience) -> Mapping[WaitingFor, float]:
-    return {what: patience.limit(what) for what in WaitingFor}
+def _next_of(turn: AnyTurn | None) -> WaitingFor:
+    """Return the event that a turn waits for, by its messages so far."""
+    tools: set[str] = set()
+    has_output = False
+    for message in () if turn is None else turn._log.messages:
+        if isinstance(message, AssistantMessage):
+            tools |= {it.id for it in message.content if isinstance(it, ToolUseBlock)}
+            has_output = True
+        elif isinstance(message, StreamEvent):
+            has_output = True
+        elif isinstance(message, UserMessage) and isinstance(message.content, list):
+            results = {it.tool_use_id for it in message.content if isinstance(it, ToolResultBlock)}
+            tools -= results
+            has_output = has_output and not results  # the model is asked again
+    if tools:
+        return WaitingFor.TOOL
+    return WaitingFor.NEXT_TOKEN if has_output else WaitingFor.FIRST_TOKEN
 
 
-_NOT_NOTED = frozenset(
-    (before, what)
-    for before in (WaitingFor.START, WaitingFor.NOTHING, WaitingFor.ANSWER)
-    for what in (WaitingFor.FIRST_TOKEN, WaitingFor.ANSWER)
-)
-"""What the application begins, and not the CLI or a handler: that is looked at at once, and what
-was noted last may have been long ago."""
-
-_FOR_A_PERSON = frozenset({CanUseTool, Elicitation, RequestUserDialog})
-
-_UPDATES: dict[type[Event], Callable[[Watchdog, Any], bool]] = {
-    StreamEvent: Watchdog._note_piece,
-    AssistantMessage: Watchdog._note_assistant,
-    UserMessage: Watchdog._note_user,
-    ResultMessage: Watchdog._note_result,
-    Request: Watchdog._note_request,
-    Cancel: Watchdog._note_cancel,
-}
-
-
-def _silence(what: WaitingFor, since: float) -> str:
-    return f"Nothing happened for {anyio.current_time() - since:.1f} s while waiting for {what}"
+def _silence(waiting: Waiting) -> str:
+    seconds = anyio.current_time() - waiting.since
+    return f"Nothing happened for {seconds:.1f} s while waiting for {waiting.what}"

@@ -1,29 +1,13 @@
-"""What a simulated CLI does: a queue of actions that its host carries out.
+"""Actions: everything a simulated CLI does to its surroundings.
 
-The engine itself does no I/O. Its host is the program or the in-memory transport. Faults are
-functions from actions to actions, so they work alike in both.
+The engine performs no I/O on its pipes. It queues actions, and its host carries them out: the
+program or the transport in memory. Faults map actions to other actions and therefore work with both
+hosts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
-
-__all__ = [
-    "Action",
-    "Append",
-    "CloseOutput",
-    "Exit",
-    "IgnoreTermination",
-    "Kill",
-    "LeaveGrandchild",
-    "LeaveShell",
-    "Pause",
-    "ReadInput",
-    "Run",
-    "Write",
-    "WriteError",
-]
+from typing import NamedTuple
 
 
 class Write(NamedTuple):
@@ -38,41 +22,20 @@ class WriteError(NamedTuple):
     data: bytes
 
 
-class Append(NamedTuple):
-    """Add entries to a transcript; a file that does not exist is created."""
-
-    path: str
-    entries: list[dict[str, Any]]
-
-
-class Run(NamedTuple):
-    """Call a function that blocks, in a thread; then call `Engine.finish` with what it returns."""
-
-    key: str
-    work: Callable[[], Any]
-
-    def __call__(self) -> Any:
-        """What it returns, or the exception that it raises."""
-        try:
-            return self.work()
-        except Exception as error:
-            return error
-
-
 class Pause(NamedTuple):
-    """Do nothing for some seconds; None means for ever."""
+    """Do nothing for some seconds."""
 
-    seconds: float | None
+    seconds: float
 
 
 class Exit(NamedTuple):
-    """Exit with a status, after all output has been written."""
+    """Exit with a status after all output has been written."""
 
     status: int
 
 
 class Kill(NamedTuple):
-    """Be killed by a signal, at once."""
+    """Die from a signal, immediately."""
 
     signal: int
 
@@ -82,7 +45,7 @@ class CloseOutput(NamedTuple):
 
 
 class ReadInput(NamedTuple):
-    """Read stdin again; or not any more, so that the pipe fills up."""
+    """Read stdin again, or stop reading it so that the pipe fills up."""
 
     reading: bool
 
@@ -91,29 +54,24 @@ class IgnoreTermination(NamedTuple):
     """Ignore SIGTERM from now on."""
 
 
-class LeaveGrandchild(NamedTuple):
-    """Start a process that holds stdout open and lives for some seconds."""
+class LeaveProcess(NamedTuple):
+    """Start a process that outlives the CLI.
+
+    It holds stdout open; a detached one has a session and no pipe of the CLI instead.
+    """
 
     seconds: float
-
-
-class LeaveShell(NamedTuple):
-    """Start a process in a session of its own that lives for some seconds."""
-
-    seconds: float
+    detached: bool
 
 
 Action = (
     Write
     | WriteError
-    | Append
-    | Run
     | Pause
     | Exit
     | Kill
     | CloseOutput
     | ReadInput
     | IgnoreTermination
-    | LeaveGrandchild
-    | LeaveShell
+    | LeaveProcess
 )

@@ -1,4 +1,4 @@
-"""What a scenario can do: one method for each thing that an agent does in a turn."""
+"""The scripting API: one method for each thing that an agent does in a turn."""
 
 from __future__ import annotations
 
@@ -9,40 +9,21 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from ..wire import (
-    APIRetryMessage,
-    BackgroundTask,
-    BackgroundTasksChangedMessage,
-    Block,
-    Elicitation,
-    ElicitationResult,
-    Event,
-    MessageParam,
-    PermissionDenial,
-    StatusMessage,
-    TaskNotificationMessage,
-    TaskStartedMessage,
-    TextBlock,
-    ToolResultBlock,
-    ToolUseBlock,
-    UserMessage,
-)
+from .. import wire
 from .checkpoints import keep_file
-from .compaction import put_boundary
-from .engine import Engine, Overtaken, Refused, StreamClosed, Wait
+from .engine import Engine, Overtaken, Refused, StreamClosed
 from .hooks import HookCalls, call_hooks
 from .mcp import abandon, call_tool
-from .model_output import API_ERRORS, EndTurn, ModelOutput
-from .permissions import Decision, decide, told_of_answers
-from .session import STRUCTURED_OUTPUT, SimulatedSession, new_id, new_uuid, timestamp
-from .subagents import Subagent
-
-__all__ = ["Chat", "Scenario", "SimulatedTask", "ToolCall", "ToolOutcome", "end_task"]
+from .model_output import EndTurn, ModelOutput, api_error
+from .permissions import Decision, decide, set_mode, told_of_answers
+from .scheduler import Wait
+from .session import STRUCTURED_OUTPUT, SimulatedSession, new_id, timestamp
+from .subagents import SimulatedTask, Subagent, list_tasks
 
 Run = Callable[[dict[str, Any]], Any]
 
 Scenario = Callable[["Chat"], Awaitable[None]]
-"""What the agent does in a turn."""
+"""Plays the agent in one turn."""
 
 
 class ToolOutcome(NamedTuple):
@@ -50,8 +31,8 @@ class ToolOutcome(NamedTuple):
 
     Attributes:
         allowed: whether the tool was allowed to run.
-        input: what it was called with, as it was allowed.
-        text: what the model was told: the result, the error, or why it was denied.
+        input: its input as it was allowed.
+        text: the words for the model: the result, the error, or why it was denied.
         is_error: whether the model was told that it failed; also if it was denied.
     """
 
@@ -71,45 +52,52 @@ class ToolCall(NamedTuple):
     seconds: float = 0.0
 
 
-class Chat:
-    """One turn, handed to a scenario.
+class _Output(NamedTuple):
+    """The output of a tool: the model's part, and all of it if that is more."""
 
-    A prompt that comes while a tool runs is answered in the same turn: the scenario is then played
-    once more, for that prompt. The same happens when a Stop hook does not let the agent stop.
-    Prompts with the same priority that waited for the turn are one prompt, a line for each. One
-    with the priority `now` ends the turn.
+    content: Any
+    is_error: bool = False
+    whole: Any = None
+
+
+class Chat:
+    """One turn, passed to a scenario.
+
+    A prompt that comes while a tool runs is answered in the same turn: the scenario is played once
+    more, for that prompt. The same happens when a Stop hook does not let the agent stop. Prompts
+    with the same priority that waited for the turn are one prompt, a line for each. One with the
+    priority `now` ends the turn.
 
     Attributes:
         text: the user's words, or the hook's; empty in a turn without a prompt.
         session: the session: its mode, model, history, flags.
+        captures: the groups that the pattern of a script captured, by number and by name.
     """
 
-    def __init__(self, engine: Engine, *prompts: UserMessage | None) -> None:
+    def __init__(self, engine: Engine, *prompts: wire.UserMessage | None) -> None:
         self.engine = engine
-        self.taken: list[UserMessage] = [it for it in prompts if it is not None]
-        self.prompt: UserMessage | None = _joined(self.taken)
-        prompt = self.prompt
+        self.taken: list[wire.UserMessage] = [it for it in prompts if it is not None]
+        self.prompt: wire.UserMessage | None = _joined(self.taken)
         self.session: SimulatedSession = engine.session
-        self.text: str = prompt.text if prompt is not None else ""
+        self.text: str = self.prompt.text if self.prompt is not None else ""
         self.model: ModelOutput = ModelOutput(engine, [it.uuid for it in self.taken if it.uuid])
         self.last_text: str = ""
-        self.denials: list[PermissionDenial] = []
+        self.denials: list[wire.PermissionDenial] = []
         self.structured: Any = None
-        self.tool: ToolUseBlock | None = None
+        self.tool: wire.ToolUseBlock | None = None
         self.tool_runs: bool = False
         self.is_overtaken: bool = False
         self.rounds: int = 1
-        self.absorbed: list[UserMessage] = []
+        self.absorbed: list[wire.UserMessage] = []
         self.api_error_status: int | None = None
         self.command: str | None = None
-        self.notice: UserMessage | None = None
+        self.notice: wire.UserMessage | None = None
         self.captures: dict[str, str] = {}
-        """What a pattern of a script has captured, by number and by name."""
 
     # --- speaking --------------------------------------------------------------------------------
 
     async def say(self, text: str) -> None:
-        """Say something. It is streamed when the SDK has asked for partial messages."""
+        """Say something. It is streamed if the SDK asked for partial messages."""
         self.model.text(text)
         self.last_text = text
         await self.pause()
@@ -120,7 +108,7 @@ class Chat:
         await self.pause()
 
     async def pause(self) -> None:
-        """Give way, so that what has arrived is handled first, such as an interrupt."""
+        """Give way to pending input, such as an interrupt."""
         await Wait(seconds=0.0)
 
     async def sleep(self, seconds: float) -> None:
@@ -128,8 +116,8 @@ class Chat:
         if seconds:
             await Wait(seconds=seconds)
 
-    def emit(self, event: Event) -> None:
-        """Send any message as it is."""
+    def emit(self, event: wire.Event) -> None:
+        """Send any message unchanged."""
         self.engine.send(event)
 
     # --- tools -----------------------------------------------------------------------------------
@@ -143,13 +131,13 @@ class Chat:
         result: Any = "ok",
         seconds: float = 0.0,
     ) -> ToolOutcome:
-        """Use a tool: hooks are called, permission is asked as the mode and the rules say.
+        """Use a tool: call its hooks, and ask for permission as the mode and the rules require.
 
         Args:
             name: the tool.
-            input: what it is called with.
-            run: does the work, with the input as it was allowed; an exception is a tool error.
-            result: what the tool gives, if `run` is not given.
+            input: its input.
+            run: does the work with the input as it was allowed; an exception is a tool error.
+            result: the result if there is no `run`.
             seconds: how long the tool takes.
         """
         (outcome,) = await self.use_all(ToolCall(name, input, run, result, seconds))
@@ -157,91 +145,106 @@ class Chat:
 
     async def use_all(self, *calls: ToolCall) -> list[ToolOutcome]:
         """Use several tools that the model calls in one message. They run one after the other."""
-        blocks = [ToolUseBlock(new_id("toolu"), call.name, call.input) for call in calls]
-        for block in blocks:
-            self._call_tool(block)
-        self.model.close("tool_use")
-        return [await self._use(block, call) for block, call in zip(blocks, calls, strict=True)]
+        blocks = self._call_tools(*((call.name, call.input) for call in calls))
+        return [
+            await self._use(block, partial(self._run, call), call.seconds)
+            for block, call in zip(blocks, calls, strict=True)
+        ]
 
-    async def _use(self, block: ToolUseBlock, call: ToolCall) -> ToolOutcome:
+    async def ask(self, questions: list[dict[str, Any]]) -> ToolOutcome:
+        """Ask the user. The outcome's text is what the model reads of the answers."""
+        return await self.use(
+            "AskUserQuestion",
+            {"questions": questions},
+            run=told_of_answers,
+        )
+
+    async def plan(self, text: str) -> ToolOutcome:
+        """Propose a plan and wait for the answer. An approved plan ends the mode `plan`."""
+        words = "User has approved your plan. You can now start coding."
+        outcome = await self.use("ExitPlanMode", {"plan": text}, result=words)
+        if outcome.allowed and self.session.mode == "plan":
+            set_mode(self.engine, "default")
+        return outcome
+
+    async def call(self, server: str, tool: str, arguments: dict[str, Any]) -> ToolOutcome:
+        """Call a tool of an MCP server."""
+        return await self.use(f"mcp__{server}__{tool}", arguments)
+
+    def _call_tools(self, *calls: tuple[str, dict[str, Any]]) -> list[wire.ToolUseBlock]:
+        blocks = [wire.ToolUseBlock(new_id("toolu"), name, input) for name, input in calls]
+        for block in blocks:
+            self.model.tool_use(block)
+        self.model.close("tool_use")
+        return blocks
+
+    async def _use(
+        self,
+        block: wire.ToolUseBlock,
+        run: Callable[[wire.ToolUseBlock, dict[str, Any]], Awaitable[_Output]],
+        seconds: float = 0.0,
+    ) -> ToolOutcome:
+        """Walk one tool use from its hooks and its permission to its result."""
         self.tool = block
         decision, stopped = await self._may_run(block)
         if not decision.allowed:
-            return self._denied(block, decision)
+            if decision.known:
+                self.deny(block)
+            self._end_tool(block, _Output(decision.message, True), decision)
+            return ToolOutcome(False, decision.input, decision.message, True)
         self.tool_runs, started = True, self.engine.clock()
-        await self.sleep(call.seconds)
-        output, is_error = await self._run(block, decision.input, call)
+        await self.sleep(seconds)
+        output = await run(block, decision.input)
         took = int((self.engine.clock() - started) * 1000)
-        outcome = await self._ran(block, decision, output, is_error, took)
+        context = await self._tell_hooks(block, decision, output, took)
         if stopped:
             self._stop()
-        return outcome
+        text = f"{_as_text(output.content)}\n{context}".rstrip("\n")
+        return ToolOutcome(True, decision.input, text, output.is_error)
 
-    def _call_tool(self, block: ToolUseBlock) -> None:
-        if self.model.agent is not None:
-            self.model.agent.progress(block.name, block.input)
-        self.model.tool_use(block)
-
-    async def _may_run(self, block: ToolUseBlock) -> tuple[Decision, bool]:
-        """Ask the hooks, the rules, the SDK; also whether a hook ends the turn after the tool."""
+    async def _may_run(self, block: wire.ToolUseBlock) -> tuple[Decision, bool]:
+        """Ask the hooks, the rules, the SDK; also return whether a hook ends the turn."""
         name, input = block.name, block.input
-        hooks = await self.hook(
-            "PreToolUse", name, tool_name=name, tool_input=input, tool_use_id=block.id
-        )
+        about = {"tool_name": name, "tool_input": input, "tool_use_id": block.id}
+        hooks = await self.hook("PreToolUse", name, **about)
         if hooks.updated_input is not None:
             input = hooks.updated_input
         if hooks.blocked:
             message = f"PreToolUse:{name} hook error: {hooks.blocked}"
-            return Decision(False, input, message, "hook", "hook"), False
-        if hooks.approved:
-            return Decision(True, input, source="hook", reason="hook"), hooks.stopped
-        agent = self.model.agent.fields if self.model.agent is not None else {}
-        decision = await decide(self.engine, name, input, block.id, agent.get("agent_id"))
+            return Decision(False, input, message), False
+        if hooks.permission == "allow":
+            return Decision(True, input), hooks.stopped
+        agent_id = self.model.agent.fields.get("agent_id") if self.model.agent is not None else None
+        must_ask = hooks.permission == "ask"
+        decision = await decide(
+            self.engine, name, input, block.id, agent_id=agent_id, must_ask=must_ask
+        )
         return decision, hooks.stopped
 
-    async def ask(self, questions: list[dict[str, Any]]) -> ToolOutcome:
-        """Ask the user. The outcome's text is what the model is told of the answers."""
-        return await self.use(
-            "AskUserQuestion",
-            {"questions": questions},
-            run=lambda given: told_of_answers(self.session.persona, given),
-        )
-
-    async def plan(self, text: str) -> ToolOutcome:
-        """Propose a plan and wait for the answer."""
-        words = "User has approved your plan. You can now start coding."
-        return await self.use("ExitPlanMode", {"plan": text}, result=words)
-
-    async def call(self, server: str, tool: str, arguments: dict[str, Any]) -> ToolOutcome:
-        """Call a tool of an in-process MCP server."""
-        return await self.use(f"mcp__{server}__{tool}", arguments)
-
     async def _run(
-        self, block: ToolUseBlock, input: dict[str, Any], call: ToolCall
-    ) -> tuple[Any, bool]:
-        run = call.run
+        self, call: ToolCall, block: wire.ToolUseBlock, input: dict[str, Any]
+    ) -> _Output:
         keep_file(self.engine, block.name, input)
-        if run is None and block.name.startswith("mcp__"):
-            _, server, tool = block.name.split("__", 2)
-            answer = await call_tool(self.engine, server, tool, input, block.id)
-            self.model.transcript.used_server(server, tool)
-            return answer.get("content", ""), bool(answer.get("isError"))
-        if run is None:
-            return call.result, False
+        if call.run is None and block.name.startswith("mcp__"):
+            answer = await call_tool(self.engine, block.name, input, block.id)
+            return _Output(answer.get("content", ""), bool(answer.get("isError")))
+        if call.run is None:
+            return _Output(call.result)
         try:
-            outcome = run(input)
-            return (await outcome if isinstance(outcome, Awaitable) else outcome), False
+            result = call.run(input)
+            return _Output(await result if isinstance(result, Awaitable) else result)
         except Exception as error:
             if isinstance(error, AssertionError):
-                self.engine.note_failure(error)  # no tool: it is a test that asserts something
-            return f"Error: {error}", True
+                self.engine.note_failure(error)  # an assertion of the test, not of the tool
+            return _Output(f"Error: {error}", True)
 
-    async def _ran(
-        self, block: ToolUseBlock, decision: Decision, output: Any, is_error: bool, took: int
-    ) -> ToolOutcome:
-        event = "PostToolUseFailure" if is_error else "PostToolUse"
-        whole = self._whole(block, decision, output)
-        response = {"error": str(output)} if is_error else {"tool_response": whole}
+    async def _tell_hooks(
+        self, block: wire.ToolUseBlock, decision: Decision, output: _Output, took: int
+    ) -> str:
+        """Call the hooks after a tool, report its result, and return the words of the hooks."""
+        event, response = "PostToolUse", {"tool_response": _whole(block, decision, output)}
+        if output.is_error:
+            event, response = "PostToolUseFailure", {"error": str(output.content)}
         hooks = await self.hook(
             event,
             block.name,
@@ -251,81 +254,53 @@ class Chat:
             duration_ms=took,
             **response,
         )
-        self._tool_result(block, output, is_error, decision)
+        self._end_tool(block, output, decision)
         if hooks.stopped:
             self._stop()
-        text = f"{_as_text(output)}\n{hooks.context}".rstrip("\n")
-        return ToolOutcome(True, decision.input, text, is_error)
+        return hooks.context
 
-    def _denied(self, block: ToolUseBlock, decision: Decision) -> ToolOutcome:
-        if decision.known:
-            self.deny(block)
-        self._tool_result(block, decision.message, True, decision)
-        return ToolOutcome(False, decision.input, decision.message, True)
-
-    def _tool_result(
-        self, block: ToolUseBlock, output: Any, is_error: bool, decision: Decision
-    ) -> None:
+    def _end_tool(self, block: wire.ToolUseBlock, output: _Output, decision: Decision) -> None:
         """Tell the model the result of a tool; then take in queued prompts, if limits allow."""
-        content = output if isinstance(output, str | list) else _as_text(output)
+        content = output.content
+        if not isinstance(content, str | list):
+            content = _as_text(content)
         if content == "" and block.name == "Bash":
             content = "(Bash completed with no output)"
-        whole = _error(output) if is_error else self._whole(block, decision, output)
-        kept = _kept(block, decision)
-        self.tool_result(block.id, content, is_error, whole, decision.meta, kept)
+        whole = _whole(block, decision, output)
+        self.tool_result(block.id, content, output.is_error, whole)
         self.tool, self.tool_runs = None, False
         if block.name != STRUCTURED_OUTPUT:  # which ends the turn
             self.model.check_limits()
-        self._stop_if_overtaken()
+        if self.is_overtaken:
+            self._stop("aborted_tools")
         if self.model.parent is None:
             self._absorb()
 
-    def _whole(self, block: ToolUseBlock, decision: Decision, output: Any) -> Any:
-        """The complete result of a tool, of which the model sees only a part."""
-        if block.name == "Bash" and isinstance(output, str):
-            streams = {"stdout": output, "stderr": ""}
-            return {**streams, "interrupted": False, "isImage": False, "noOutputExpected": False}
-        if block.name == "Write" and "content" in decision.input:
-            return _written(decision.input)
-        if block.name == "AskUserQuestion":
-            return {key: decision.input.get(key) for key in ("questions", "answers")}
-        return output
-
-    def deny(self, block: ToolUseBlock) -> None:
+    def deny(self, block: wire.ToolUseBlock) -> None:
         """Remember for the result that the tool was not allowed."""
-        self.denials.append(PermissionDenial(block.name, block.id, block.input))
+        self.denials.append(wire.PermissionDenial(block.name, block.id, block.input))
 
-    def tool_result(
-        self,
-        id: str,
-        content: Any,
-        is_error: bool,
-        whole: Any = None,
-        meta: dict[str, Any] | None = None,
-        kept: dict[str, Any] | None = None,
-    ) -> None:
-        """Tell the model the result of a tool; `kept` is more that its transcript tells of it."""
+    def tool_result(self, id: str, content: Any, is_error: bool, whole: Any = None) -> None:
+        """Tell the model the result of a tool."""
         in_shell = self.tool is not None and self.tool.name == "Bash"
-        tells = in_shell or is_error or self.engine.manner.stops
-        result = ToolResultBlock(id, content, is_error if tells else None)
-        metas = [{"id": id, **meta}] if meta and self.session.persona.narrates else None
-        message = self._as_user(result, tool_use_result=whole, tool_result_meta=metas)
-        self.model.transcript.told(message, id, **(kept or {}))
+        tells = in_shell or is_error or not self.engine.behavior.has_results
+        result = wire.ToolResultBlock(id, content, is_error if tells else None)
+        message = self._as_user(result, tool_use_result=whole)
+        self.model.transcript.told(message, id)
 
-    def as_user(self, block: TextBlock, kept: dict[str, Any] | None = None, **fields: Any) -> None:
-        """Send the model something as a message of the user; `kept` is more for the transcript."""
-        message = self._as_user(block, **fields)
-        if kept:  # the CLI's own words are kept as a string
-            message = replace(message, message=MessageParam("user", block.text))
+    def as_user(self, text: str, *, kept: dict[str, Any] | None = None, **fields: Any) -> None:
+        """Send the model a text as a message of the user; `kept` goes to the transcript only."""
+        message = self._as_user(wire.TextBlock(text), **fields)
+        if kept is not None:  # the CLI keeps its own words as a string
+            message = replace(message, message=wire.MessageParam("user", text))
         self.model.transcript.told(message, **(kept or {}))
 
-    def _as_user(self, block: Block, **fields: Any) -> UserMessage:
+    def _as_user(self, block: wire.Block, **fields: Any) -> wire.UserMessage:
         self.rounds += 1
-        agent = self.model.agent
-        if agent is not None:
-            fields = {**fields, "tool_use_result": None, **agent.fields}
-        message = UserMessage(
-            message=MessageParam("user", [block]),
+        if self.model.agent is not None:
+            fields = {**fields, "tool_use_result": None, **self.model.agent.fields}
+        message = wire.UserMessage(
+            message=wire.MessageParam("user", [block]),
             parent_tool_use_id=self.model.parent,
             timestamp=timestamp(),
             **self.session.stamp(),
@@ -334,11 +309,12 @@ class Chat:
         self.emit(message)
         return message
 
+    # --- prompts during the turn -----------------------------------------------------------------
+
     def _absorb(self) -> None:
         """Take in queued prompts: the model reads them together with the tool's result."""
         for message in self.engine.take_queued():
             self.session.remember("user", message.text)
-            self.engine.transcript.queue("remove", message)
             self.engine.transcript.prompt(message)
             self.engine.echo(message)
             self.engine.tell_progress(message, "started")
@@ -354,29 +330,31 @@ class Chat:
             abandon(self.engine, asked)
         self.engine.stop_turn(Overtaken())
 
-    def _stop_if_overtaken(self) -> None:
-        if self.is_overtaken:
-            self._stop("aborted_tools")
-
     def _stop(self, reason: str = "hook_stopped") -> None:
         self.last_text = ""
         raise EndTurn("success", "", reason)
 
-    # --- what else happens in a turn -------------------------------------------------------------
+    # --- hooks, questions, background work -------------------------------------------------------
 
     async def hook(self, event: str, subject: str = "", **fields: Any) -> HookCalls:
-        """Call the hooks that the SDK has registered for an event."""
+        """Call the hooks that are registered for an event."""
         return await call_hooks(self.engine, event, subject, **fields)
 
-    async def elicit(self, server: str, message: str, schema: dict[str, Any]) -> ElicitationResult:
+    async def elicit(
+        self, server: str, message: str, schema: dict[str, Any]
+    ) -> wire.ElicitationResult:
         """Ask the user for something on behalf of an MCP server."""
         try:
             answer = await self.engine.ask(
-                Elicitation(server, message, mode="form", requested_schema=schema)
+                wire.Elicitation(server, message, mode="form", requested_schema=schema)
             )
         except (Refused, StreamClosed):
             answer = None
-        return answer if isinstance(answer, ElicitationResult) else ElicitationResult("cancel")
+        return (
+            answer
+            if isinstance(answer, wire.ElicitationResult)
+            else wire.ElicitationResult("cancel")
+        )
 
     def start_task(self, description: str, *, kind: str = "local_bash") -> SimulatedTask:
         """Start work in the background. When it ends, a turn without a prompt follows."""
@@ -395,10 +373,10 @@ class Chat:
         """Run a subagent: its messages carry the id of the tool use that started it.
 
         Args:
-            kind: which subagent.
-            prompt: what it is asked.
-            work: what it does.
-            description: what it does, in a few words; the prompt's beginning if not given.
+            kind: the type of the subagent.
+            prompt: its prompt.
+            work: plays the subagent.
+            description: its task in a few words; by default the beginning of the prompt.
             background: do not wait for it. A turn without a prompt follows its end.
         """
         given: dict[str, Any] = {"description": description or prompt[:30], "prompt": prompt}
@@ -406,137 +384,142 @@ class Chat:
         name = "Task"
         if self.session.persona.narrates:
             name, given["run_in_background"] = "Agent", background
-        block = ToolUseBlock(new_id("toolu"), name, given)
-        self._call_tool(block)
-        self.model.close("tool_use")
+        (block,) = self._call_tools((name, given))
+        reports: list[str] = []
+        start = self._launch if background else self._delegate
+        outcome = await self._use(block, partial(start, work, reports))
+        return outcome._replace(text=reports[0]) if reports else outcome
+
+    async def _child(self, block: wire.ToolUseBlock) -> tuple[Subagent, Chat]:
         agent = Subagent(self.engine, block)
-        await self.hook("SubagentStart", kind, agent_id=agent.run.id, agent_type=kind)
-        child = Chat(self.engine, UserMessage.of(prompt))
-        child.model = ModelOutput(self.engine, [], agent)
-        if background:
-            return self._launch(agent, block, child, work)
+        await self.hook(
+            "SubagentStart", agent.run.kind, agent_id=agent.run.id, agent_type=agent.run.kind
+        )
+        child = Chat(self.engine, wire.UserMessage.of(agent.prompt))
+        child.model = ModelOutput(self.engine, agent=agent)
+        return agent, child
+
+    async def _delegate(
+        self, work: Scenario, reports: list[str], block: wire.ToolUseBlock, input: dict[str, Any]
+    ) -> _Output:
+        """Run a subagent and wait for its report."""
+        agent, child = await self._child(block)
         agent.start()
         child.denials = self.denials
-        child._as_user_prompt(prompt)
-        self.tool, self.tool_runs = block, True
-        await child._work_as(agent, work)
-        self._hand_back(agent, block, child)
-        return ToolOutcome(True, block.input, child.last_text, False)
+        child.as_user(agent.prompt, kept={})
+        try:
+            await child._work_as(agent, work)
+        except EndTurn as end:
+            if end.terminal_reason != "api_error":
+                raise
+            agent.end(child.last_text, child.model.usage, "failed")
+            return _Output(child.last_text, True)
+        agent.end(child.last_text, child.model.usage)
+        reports.append(child.last_text)
+        text, whole = agent.reported(child.last_text, child.model.usage)
+        return _Output([{"type": "text", "text": text}], whole=whole)
+
+    async def _launch(
+        self, work: Scenario, reports: list[str], block: wire.ToolUseBlock, input: dict[str, Any]
+    ) -> _Output:
+        """Start a subagent that works in the background, once the model knows of it."""
+        agent, child = await self._child(block)
+        self.session.tasks[agent.run.id] = agent.task
+        list_tasks(self.engine)
+        agent.start()
+
+        def begin() -> None:
+            task = self.engine.spawn(child._work_alone(agent, work))
+            self.session.stop_work[agent.run.id] = partial(self.engine.discard, task)
+
+        self.engine.defer(begin)
+        text, whole = agent.launched()
+        reports.append(text)
+        return _Output([{"type": "text", "text": text}], whole=whole)
 
     async def _work_as(self, agent: Subagent, work: Scenario) -> None:
-        """Play what a subagent does."""
+        """Play a subagent."""
         await work(self)
         self.model.close("end_turn")
         path, kind = self.model.transcript.path, agent.run.kind
         about = {"agent_id": agent.run.id, "agent_type": kind, "agent_transcript_path": path}
         await self.hook("SubagentStop", kind, **about, stop_hook_active=False)
 
-    def _launch(
-        self, agent: Subagent, block: ToolUseBlock, child: Chat, work: Scenario
-    ) -> ToolOutcome:
-        """Start a subagent that works in the background."""
-        self.session.tasks[agent.run.id] = agent.task
-        _list_tasks(self.engine)
-        agent.start()
-        told, decision = agent.launched(), Decision(True, block.input)
-        kept = _kept(block, decision)
-        content = [{"type": "text", "text": told}]
-        self.tool_result(block.id, content, False, agent.launch(), decision.meta, kept)
-        task = self.engine.spawn(child._work_alone(agent, work))
-        self.session.stop_work[agent.run.id] = partial(self.engine.discard, task)
-        self.model.check_limits()
-        return ToolOutcome(True, block.input, told, False)
-
     async def _work_alone(self, agent: Subagent, work: Scenario) -> None:
-        """Play what a subagent does in the background, and let a turn follow its end."""
-        message = MessageParam("user", agent.prompt)
-        self.model.transcript.told(UserMessage(message=message, **self.session.stamp()))
+        """Play a subagent in the background; a turn follows its end."""
+        message = wire.MessageParam("user", agent.prompt)
+        self.model.transcript.told(wire.UserMessage(message=message, **self.session.stamp()))
         status = "completed"
         try:
             await self._work_as(agent, work)
         except Exception as error:
-            self.engine.note_failure(error)
+            if not isinstance(error, EndTurn):
+                self.engine.note_failure(error)
             status = "failed"
         if self.session.tasks.pop(agent.run.id, None) is None:
             return  # it was stopped
         agent.end(self.last_text, self.model.usage, status)
-        _list_tasks(self.engine)
-        told = agent.notification(self.last_text, self.model.usage, status)
-        notice = UserMessage.of(told, origin=agent.origin)
-        self.engine.transcript.queue("enqueue", notice)
-        self.session.notices.append(notice)
+        list_tasks(self.engine)
+        told = agent.notification(self.last_text, status)
+        self.session.notices.append(wire.UserMessage.of(told, origin=agent.origin))
         self.engine.wake_up(None)
 
-    def _as_user_prompt(self, prompt: str) -> None:
-        """Send the SDK and the transcript the prompt of a subagent."""
-        message = self._as_user(TextBlock(prompt))
-        self.model.transcript.told(replace(message, message=MessageParam("user", prompt)))
+    # --- the API and its limits ------------------------------------------------------------------
 
-    def _hand_back(self, agent: Subagent, block: ToolUseBlock, child: Chat) -> None:
-        usage, report = child.model.usage, child.last_text
-        agent.end(report, usage)
-        content = [{"type": "text", "text": agent.told(report, usage)}]
-        decision = Decision(True, block.input)
-        whole = agent.whole(report, usage) if self.session.persona.narrates else None
-        kept = _kept(block, decision)
-        self.tool_result(block.id, content, False, whole, decision.meta, kept)
-        self.tool, self.tool_runs = None, False
-        self.model.check_limits()
-        self._stop_if_overtaken()
-
-    async def compact(self, *, trigger: str = "auto", before: int = 150_000) -> None:
+    async def compact(self, trigger: str = "auto", *, before: int = 150_000) -> None:
         """Compact the conversation."""
         await self.hook("PreCompact", trigger, trigger=trigger, custom_instructions="")
         for status in ("compacting", None):
-            self.emit(StatusMessage(status=status, **self.session.stamp()))
-        put_boundary(self.engine, trigger, before)
+            self.emit(wire.StatusMessage(status=status, **self.session.stamp()))
+        self.put_boundary(trigger, before, 0)
+
+    def put_boundary(self, trigger: str, before: int, after: int) -> None:
+        """Report, and keep, that a summary of `after` tokens replaces the conversation so far."""
+        metadata = wire.CompactMetadata(
+            trigger=trigger, pre_tokens=before, post_tokens=after, duration_ms=0
+        )
+        kept = {"trigger": trigger, "preTokens": before, "durationMs": 0, "postTokens": after}
+        stamp = self.session.stamp()
+        parent = self.engine.transcript.compact(stamp["uuid"], kept)
+        self.emit(
+            wire.CompactBoundaryMessage(
+                compact_metadata=metadata, logical_parent_uuid=parent, **stamp
+            )
+        )
 
     async def retry(
-        self,
-        *,
-        attempt: int = 1,
-        status: int = 529,
-        seconds: float = 0.0,
-        message: str = "Overloaded",
+        self, status: int = 529, seconds: float = 0.0, message: str = "Overloaded"
     ) -> None:
-        """Report that the API failed and will be tried again."""
+        """Report that the API failed and will be called again."""
+        delay = int(seconds * 1000)
+        kind, error = api_error(status)
         self.emit(
-            APIRetryMessage(
-                attempt=attempt,
+            wire.APIRetryMessage(
+                attempt=1,
                 max_retries=10,
-                retry_delay_ms=int(seconds * 1000),
+                retry_delay_ms=delay,
                 error_status=status,
-                error="overloaded" if status == 529 else "rate_limit",
+                error=error,
                 **self.session.stamp(),
             )
         )
-        self.model.transcript.system(
-            "api_error",
-            level="error",
-            error=_api_error(status, message),
-            retryInMs=int(seconds * 1000),
-            retryAttempt=attempt,
-            maxRetries=10,
-            source="request_retry",
-        )
+        fields: dict[str, Any] = {"retryInMs": delay, "retryAttempt": 1, "maxRetries": 10}
+        whole = {"type": "error", "error": {"type": kind, "message": message}}
+        written = msgspec.json.encode({**whole, "request_id": new_id("req")}).decode()
+        about = {"status": status, "message": f"{status} {written}"}
+        self.model.transcript.system("api_error", level="error", error=about, **fields)
         await self.sleep(seconds)
 
     def output(self, value: Any) -> None:
-        """Give the structured output that a JSON Schema has asked for, at the end of the turn."""
+        """Return the structured output for a JSON Schema at the end of the turn."""
         self.structured = value
 
     async def hand_in(self) -> None:
-        """Use the tool for structured output, if there is some."""
+        """Use the tool for structured output if there is any."""
         if self.structured is not None:
-            await self.use(STRUCTURED_OUTPUT, self.structured, run=self._keep_output)
+            words = "Structured output provided successfully"
+            await self.use(STRUCTURED_OUTPUT, self.structured, result=words)
             self.last_text = ""
-
-    def _keep_output(self, given: dict[str, Any]) -> str:
-        assert self.tool is not None  # it runs this
-        self.model.transcript.attach("structured_output", data=given, toolUseID=self.tool.id)
-        return "Structured output provided successfully"
-
-    # --- ways to end a turn ----------------------------------------------------------------------
 
     def reach_max_turns(self) -> None:
         """End the turn, as after too many model calls."""
@@ -546,7 +529,7 @@ class Chat:
         """End the turn, as when the budget is spent."""
         raise EndTurn("error_max_budget_usd", "Reached maximum budget", "budget_exhausted")
 
-    async def fail(self, text: str, *, status: int = 400) -> None:
+    async def fail(self, text: str, status: int = 400) -> None:
         """End the turn with an error of the API: subtype `success` with `is_error`."""
         self.api_error_status = status
         self.model.close("end_turn")
@@ -555,58 +538,33 @@ class Chat:
         raise EndTurn("success", self.last_text, "api_error")
 
 
-def _joined(prompts: list[UserMessage]) -> UserMessage | None:
-    """One prompt for several that are taken up together: a line for each, named as the last."""
+def _joined(prompts: list[wire.UserMessage]) -> wire.UserMessage | None:
+    """Join prompts that are answered together: a line for each, under the name of the last."""
     if len(prompts) < 2:
         return prompts[0] if prompts else None
     text = "\n".join(prompt.text for prompt in prompts)
-    return replace(prompts[-1], message=MessageParam("user", text))
+    return replace(prompts[-1], message=wire.MessageParam("user", text))
 
 
-def _api_error(status: int, message: str) -> dict[str, Any]:
-    """An error of the API as a transcript tells of it."""
-    error = {"type": API_ERRORS.get(status, "api_error"), "message": message}
-    whole = {"type": "error", "error": error, "request_id": new_id("req")}
-    return {
-        "message": f"{status} {msgspec.json.encode(whole).decode()}",
-        "status": status,
-        "formatted": f"{status} {message}",
-        "connection": None,
-        "isNetworkDown": False,
-        "rateLimits": None,
-        "noResponse": None,
-    }
-
-
-def _written(given: dict[str, Any]) -> dict[str, Any]:
-    """What the result of Write says of a new file."""
-    file = {"filePath": given.get("file_path"), "content": given["content"]}
-    rest: dict[str, Any] = {"structuredPatch": [], "originalFile": None, "userModified": False}
-    return {"type": "create", **file, **rest}
-
-
-def _error(output: Any) -> str:
-    text = _as_text(output)
-    start, end = "<tool_use_error>", "</tool_use_error>"
-    return text.removeprefix(start).removesuffix(end) if start in text else f"Error: {text}"
-
-
-def _kept(block: ToolUseBlock, decision: Decision) -> dict[str, Any]:
-    """What a transcript tells of the use of a tool, besides its result."""
-    kept: dict[str, Any] = {}
-    if not decision.known:
-        return kept
-    if not decision.allowed:
-        kept["toolDenialKind"] = "permission-rule"
-        if decision.source == "user_reject":
-            kept["holdsPersonsWords"] = True
-    elif block.name == "Bash":
-        kept["sandboxed"] = False
-    elif block.name.startswith("mcp__"):
-        kept["mcpCallNotReadOnly"] = "no_hint"
-    elif block.name == STRUCTURED_OUTPUT:
-        kept["toolEndsTurn"] = True
-    return {**kept, "permissionDecision": decision.kept(block.name)}
+def _whole(block: wire.ToolUseBlock, decision: Decision, output: _Output) -> Any:
+    """Return the complete result of a tool, of which the model sees only a part."""
+    content, input = output.content, decision.input
+    if output.is_error:
+        text = _as_text(content)
+        start, end = "<tool_use_error>", "</tool_use_error>"
+        return text.removeprefix(start).removesuffix(end) if start in text else f"Error: {text}"
+    if output.whole is not None:
+        return output.whole
+    if block.name == "Bash" and isinstance(content, str):
+        streams = {"stdout": content, "stderr": ""}
+        return {**streams, "interrupted": False, "isImage": False, "noOutputExpected": False}
+    if block.name == "Write" and "content" in input:
+        file = {"filePath": input.get("file_path"), "content": input["content"]}
+        rest: dict[str, Any] = {"structuredPatch": [], "originalFile": None, "userModified": False}
+        return {"type": "create", **file, **rest}
+    if block.name == "AskUserQuestion":
+        return {key: input.get(key) for key in ("questions", "answers")}
+    return content
 
 
 def _as_text(output: Any) -> str:
@@ -616,59 +574,3 @@ def _as_text(output: Any) -> str:
         texts = [item.get("text", "") for item in output if isinstance(item, dict)]
         return "\n".join(text for text in texts if text)
     return msgspec.json.encode(output).decode()
-
-
-# --- work in the background ----------------------------------------------------------------------
-
-
-class SimulatedTask:
-    """Work in the background, which the agent has started and does not wait for."""
-
-    def __init__(
-        self, engine: Engine, description: str, kind: str, tool_use_id: str | None
-    ) -> None:
-        self.id: str = new_uuid()[:8]
-        self.description = description
-        self._engine = engine
-        live = BackgroundTask(task_id=self.id, task_type=kind, description=description)
-        engine.session.tasks[self.id] = live
-        engine.send(
-            TaskStartedMessage(
-                task_id=self.id,
-                tool_use_id=tool_use_id,
-                description=description,
-                task_type=kind,
-                is_backgrounded=True,
-                **engine.session.stamp(),
-            )
-        )
-        _list_tasks(engine)
-
-    def finish(self, summary: str = "done", *, status: str = "completed") -> None:
-        """End the task. The CLI announces that, and then starts a turn without a prompt."""
-        if self.id in self._engine.session.tasks:
-            end_task(self._engine, self.id, summary, status)
-            if status == "completed":
-                self._engine.wake_up(None)
-
-
-def end_task(engine: Engine, id: str, summary: str, status: str) -> None:
-    """Announce that a task has ended."""
-    del engine.session.tasks[id]
-    if (stop := engine.session.stop_work.pop(id, None)) is not None:
-        stop()
-    engine.send(
-        TaskNotificationMessage(
-            task_id=id,
-            status=status,
-            output_file="",
-            summary=summary,
-            **engine.session.stamp(),
-        )
-    )
-    _list_tasks(engine)
-
-
-def _list_tasks(engine: Engine) -> None:
-    live = list(engine.session.tasks.values())
-    engine.send(BackgroundTasksChangedMessage(tasks=live, **engine.session.stamp()))

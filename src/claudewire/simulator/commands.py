@@ -1,35 +1,33 @@
 """The commands that the CLI carries out itself: /clear, /compact, /context, /cost.
 
-Others that it has need a terminal, and it says so.
+It also has commands for a terminal, and answers that they are not available.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from functools import partial
 from typing import Any
 
-from ..wire import (
-    AssistantMessage,
-    BackgroundTasksChangedMessage,
-    ConversationResetMessage,
-    StatusMessage,
-    TextBlock,
-    UserMessage,
-)
+from .. import wire
 from .chat import Chat
-from .compaction import put_boundary
-from .engine import Engine
 from .model_output import synthetic_message
 from .session import new_uuid, timestamp
 
-__all__ = ["BUILT_IN", "command_of"]
+Announce = Callable[[], None]
+Command = Callable[[Chat, str, Announce], Awaitable[None]]
+"""Carries out a command with its arguments; it calls a function that describes the session."""
 
-Command = Callable[[Engine, Chat, str, Callable[[], None]], Awaitable[None]]
+CONTINUED = (
+    "This session is being continued from a previous conversation that ran out of context. The "
+    "summary below covers the earlier portion of the conversation.\n\n{summary}"
+)
+
+WINDOW = 200_000
+"""The tokens that fit into the context."""
 
 
-class _LocalOutput(AssistantMessage, tag="assistant", kw_only=True):
-    """What a command prints."""
+class _LocalOutput(wire.AssistantMessage, tag="assistant", kw_only=True):
+    """The output of a command."""
 
     local_command_source: str | None = None
     local_command_run: Any = None
@@ -37,7 +35,7 @@ class _LocalOutput(AssistantMessage, tag="assistant", kw_only=True):
 
 
 def command_of(chat: Chat) -> tuple[str | None, Command, str] | None:
-    """The command that a prompt calls, its name for the result, and what follows it."""
+    """Return the command that a prompt calls: its name for the result, and its arguments."""
     if chat.prompt is None or not chat.text.startswith("/"):
         return None
     word, _, arguments = chat.text[1:].partition(" ")
@@ -47,12 +45,12 @@ def command_of(chat: Chat) -> tuple[str | None, Command, str] | None:
     return None if command is None else (word, command, arguments.strip())
 
 
-async def _clear(engine: Engine, chat: Chat, arguments: str, announce: Callable[[], None]) -> None:
+async def _clear(chat: Chat, arguments: str, announce: Announce) -> None:
     """Begin another conversation in the same process."""
-    session, uuid = engine.session, new_uuid()
+    session, engine, uuid = chat.session, chat.engine, new_uuid()
     prompt = chat.prompt.uuid if chat.prompt is not None else None
-    engine.send(
-        ConversationResetMessage(
+    chat.emit(
+        wire.ConversationResetMessage(
             new_conversation_id=uuid,
             uuid=uuid,
             trigger="clear",
@@ -61,121 +59,103 @@ async def _clear(engine: Engine, chat: Chat, arguments: str, announce: Callable[
             session_id=session.id,
         )
     )
-    engine.send(BackgroundTasksChangedMessage(tasks=[], **session.stamp()))
+    chat.emit(wire.BackgroundTasksChangedMessage(tasks=[], **session.stamp()))
     engine.transcript.close()
     session.forget()
     announce()
     engine.transcript.forget()
-    engine.transcript.command("clear", arguments, is_new=True)
-    _print_to_transcript(engine, "clear", arguments, "")
+    _keep(chat, "clear", arguments, "")
 
 
-async def _compact(
-    engine: Engine, chat: Chat, arguments: str, announce: Callable[[], None]
-) -> None:
+async def _compact(chat: Chat, arguments: str, announce: Announce) -> None:
     """Replace the conversation by a summary."""
-    session = engine.session
+    session = chat.session
     await chat.hook("PreCompact", "manual", trigger="manual", custom_instructions=arguments)
-    engine.send(StatusMessage(status="compacting", **session.stamp()))
-    engine.send(StatusMessage(status=None, compact_result="success", **session.stamp()))
+    chat.emit(wire.StatusMessage(status="compacting", **session.stamp()))
+    chat.emit(wire.StatusMessage(status=None, compact_result="success", **session.stamp()))
     announce()
-    tokens = sum(len(it["text"]) // 4 + 1 for it in session.history)
     asked = [f"- {it['text']}" for it in session.history if it["type"] == "user"]
     summary = "\n".join(["(simulation) The user has said:", *asked])
-    put_boundary(engine, "manual", tokens, summary)
-    engine.transcript.command("compact", arguments)
-    printed = UserMessage.of("<local-command-stdout>Compacted </local-command-stdout>")
-    told = session.replay_of(printed)
-    engine.transcript.told(told)
-    engine.send(told)
-
-
-async def _context(
-    engine: Engine, chat: Chat, arguments: str, announce: Callable[[], None]
-) -> None:
-    """Print how full the context is."""
-    session = engine.session
-    used = sum(len(it["text"]) // 4 + 1 for it in session.history)
-    window = 200_000
-    text = (
-        f"## Context Usage\n\n**Model:** {session.model}  \n**Tokens:** {used} / "
-        f"{window // 1000}k ({used * 100 // window}%)\n\n### Estimated usage by category\n\n"
-        "| Category | Tokens | Percentage |\n|----------|--------|------------|\n"
-        f"| Messages | {used} | {used * 100 / window:.1f}% |\n"
-        f"| Free space | {window - used} | {(window - used) * 100 / window:.1f}% |"
+    chat.put_boundary("manual", _used(chat), len(summary) // 4)
+    told = wire.UserMessage(
+        message=wire.MessageParam("user", CONTINUED.format(summary=summary)),
+        is_replay=False,
+        is_synthetic=True,
+        timestamp=timestamp(),
+        **session.stamp(),
     )
-    _print(engine, chat, "context", arguments, text, announce)
+    transcript = chat.engine.transcript
+    transcript.told(told, isVisibleInTranscriptOnly=True, isCompactSummary=True)
+    chat.emit(told)
+    transcript.command("compact", arguments)
+    printed = wire.UserMessage.of("<local-command-stdout>Compacted </local-command-stdout>")
+    told = session.replay_of(printed)
+    transcript.told(told)
+    chat.emit(told)
 
 
-async def _cost(engine: Engine, chat: Chat, arguments: str, announce: Callable[[], None]) -> None:
-    """Print what was spent."""
-    session = engine.session
-    models = [
-        f"{name:>20}:  {it.input_tokens} input, {it.output_tokens} output, 0 cache read, "
-        f"0 cache write (${it.cost_usd:.4f})"
-        for name, it in session.spent.items()
-    ]
-    lines = [
-        f"Total cost:            ${session.cost:.4f}",
-        "Total duration (API):  0s",
-        f"Total duration (wall): {int(engine.clock() - engine.started)}s",
-        "Total code changes:    0 lines added, 0 lines removed",
-        *(["Usage by model:", *models] if models else []),
-    ]
-    _print(engine, chat, "usage", arguments, "\n".join(lines), announce)
+async def _context(chat: Chat, arguments: str, announce: Announce) -> None:
+    """Print how full the context is."""
+    used = _used(chat)
+    share = f"{used} / {WINDOW // 1000}k ({used * 100 // WINDOW}%)"
+    text = f"## Context Usage\n\n**Model:** {chat.session.model}  \n**Tokens:** {share}"
+    _print(chat, "context", arguments, text, announce)
 
 
-async def _refuse(engine: Engine, chat: Chat, arguments: str, announce: Callable[[], None]) -> None:
-    """Say that a command needs a terminal."""
+async def _cost(chat: Chat, arguments: str, announce: Announce) -> None:
+    """Print the costs."""
+    lines = [f"Total cost: ${chat.session.cost:.4f}"]
+    for name, it in chat.session.spent.items():
+        used = f"{it.input_tokens} input, {it.output_tokens} output (${it.cost_usd:.4f})"
+        lines.append(f"{name}: {used}")
+    _print(chat, "usage", arguments, "\n".join(lines), announce)
+
+
+async def _refuse(chat: Chat, arguments: str, announce: Announce) -> None:
+    """Answer that a command needs a terminal."""
     announce()
     text = f"{chat.text.partition(' ')[0]} isn't available in this environment."
-    printed, outcome = f"<local-command-stdout>{text}</local-command-stdout>", {"kind": UNAVAILABLE}
-    keep = partial(engine.transcript.system, "local_command", level="info", isMeta=False)
-    keep(content=chat.text)
-    keep(content=printed, commandOutcome=outcome)
-    chat.last_text = text
-    engine.send(
-        _LocalOutput(
-            message=synthetic_message(TextBlock(text), "end_turn", None),
-            timestamp=timestamp(),
-            local_command_source=printed,
-            local_command_outcome=outcome,
-            **engine.session.stamp(),
-        )
-    )
+    outcome = {"kind": "unavailable_headless"}
+    about: dict[str, Any] = {"level": "info", "isMeta": False}
+    chat.engine.transcript.system("local_command", content=chat.text, **about)
+    chat.engine.transcript.system("local_command", content=_wrapped(text), **about)
+    _say(chat, text, local_command_outcome=outcome)
 
 
-def _print(
-    engine: Engine, chat: Chat, name: str, arguments: str, text: str, announce: Callable[[], None]
-) -> None:
+def _print(chat: Chat, name: str, arguments: str, text: str, announce: Announce) -> None:
     announce()
-    engine.transcript.command(name, arguments)
-    _print_to_transcript(engine, name, arguments, text)
+    _keep(chat, name, arguments, text)
+    _say(chat, text, local_command_run={"command": name, "args": arguments})
+
+
+def _keep(chat: Chat, name: str, arguments: str, text: str) -> None:
+    chat.engine.transcript.command(name, arguments, is_new=name == "clear")
+    about: dict[str, Any] = {"level": "info", "isMeta": False}
+    chat.engine.transcript.system("local_command", content=_wrapped(text), **about)
+
+
+def _say(chat: Chat, text: str, **fields: Any) -> None:
     chat.last_text = text
-    engine.send(
+    chat.emit(
         _LocalOutput(
-            message=synthetic_message(TextBlock(text), "end_turn", None),
+            message=synthetic_message(text, "end_turn"),
             timestamp=timestamp(),
-            local_command_source=f"<local-command-stdout>{text}</local-command-stdout>",
-            local_command_run={"command": name, "args": arguments},
-            **engine.session.stamp(),
+            local_command_source=_wrapped(text),
+            **fields,
+            **chat.session.stamp(),
         )
     )
 
 
-def _print_to_transcript(engine: Engine, name: str, arguments: str, text: str) -> None:
-    engine.transcript.system(
-        "local_command",
-        content=f"<local-command-stdout>{text}</local-command-stdout>",
-        level="info",
-        isMeta=False,
-        commandRun={"command": name, "args": arguments},
-    )
+def _wrapped(text: str) -> str:
+    return f"<local-command-stdout>{text}</local-command-stdout>"
+
+
+def _used(chat: Chat) -> int:
+    return sum(len(it["text"]) // 4 + 1 for it in chat.session.history)
 
 
 ALIASES = {"reset": "clear", "new": "clear", "usage": "cost", "stats": "cost"}
-
-UNAVAILABLE = "unavailable_headless"
 
 _NAMES = """
     add-dir allowed-tools bashes branch btw bug checkpoint chrome continue copy desktop
@@ -186,7 +166,7 @@ _NAMES = """
 """
 
 INTERACTIVE = frozenset(_NAMES.split())
-"""What the CLI answers in a terminal only."""
+"""The commands that need a terminal."""
 
 BUILT_IN: dict[str, Command] = {
     "clear": _clear,
@@ -194,4 +174,4 @@ BUILT_IN: dict[str, Command] = {
     "context": _context,
     "cost": _cost,
 }
-"""What each command does; it is given a function that describes the session."""
+"""The function for each command."""

@@ -1,31 +1,33 @@
-"""Calls the hooks of the SDK, and combines what they return."""
+"""Hooks: those of the SDK, and the commands that settings configure, which really run."""
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
 import msgspec
 
-from ..wire import HookCallback, HookInput, HookOutput, InformationalMessage, prepared
-from .engine import Engine, Refused, StreamClosed, TimedOut
+from .. import wire
+from .engine import Engine, Refused, StreamClosed
+from .scheduler import TimedOut
 from .session import new_uuid
 
-__all__ = ["HookCalls", "call_hooks"]
-
 DEFAULT_TIMEOUT = 60.0
+
+BLOCKS = 2
+"""The exit status with which a command blocks the event."""
 
 
 class HookCalls:
     """The outputs of all hooks of an event, combined."""
 
     def __init__(self) -> None:
-        self.outputs: list[HookOutput] = []
+        self.outputs: list[wire.HookOutput] = []
         self.failed = ""
-        self.called: list[dict[str, Any]] = []
-        self.has_output: bool = False
-        self.id: str = ""
 
     @property
     def specific(self) -> list[Any]:
@@ -34,7 +36,7 @@ class HookCalls:
 
     @property
     def blocked(self) -> str | None:
-        """Why the hooks block it, if they do."""
+        """Why the hooks block the event, if they do."""
         for output in self.outputs:
             if output.decision == "block":
                 return output.reason or "Blocked by a hook"
@@ -44,66 +46,44 @@ class HookCalls:
         return self.failed or None
 
     @property
-    def approved(self) -> bool:
-        """Whether a hook has allowed it, so that the user is not asked."""
-        return any(getattr(it, "permission_decision", None) == "allow" for it in self.specific)
+    def permission(self) -> str | None:
+        """The permission decision of the hooks: `ask` counts more than `allow`."""
+        decisions = {getattr(it, "permission_decision", None) for it in self.specific}
+        return next((it for it in ("ask", "allow") if it in decisions), None)
 
     @property
     def updated_input(self) -> dict[str, Any] | None:
-        """The input as a hook has changed it."""
+        """The input as a hook changed it."""
         inputs = [getattr(it, "updated_input", None) for it in self.specific]
         return next((it for it in inputs if it is not None), None)
 
     @property
     def context(self) -> str:
-        """What the hooks add for the model to read."""
+        """The text that the hooks add for the model."""
         texts = [getattr(it, "additional_context", None) for it in self.specific]
         return "\n".join(text for text in texts if text)
 
     @property
     def stopped(self) -> bool:
-        """Whether a hook wants the turn to end here."""
+        """Whether a hook ends the turn."""
         return any(output.continue_ is False for output in self.outputs)
 
 
 async def call_hooks(engine: Engine, event: str, subject: str = "", **fields: Any) -> HookCalls:
-    """Call the hooks that are registered for an event, and for this subject of it."""
-    session, result = engine.session, HookCalls()
-    tool_use_id = result.id = fields.get("tool_use_id") or new_uuid()
+    """Call the hooks that are registered for an event and its subject, such as a tool."""
+    session, calls = engine.session, HookCalls()
+    tool_use_id = fields.get("tool_use_id") or new_uuid()
     for pattern, hook in session.configuration.hooks(event):
-        if _matches(pattern, subject):
-            await _run(engine, event, hook, _input(engine, event, fields), result)
+        if hook.get("type") == "command" and _matches(pattern, subject):
+            given = _input(engine, event, fields)
+            output = await engine.run_blocking(partial(_run, engine, event, hook, given))
+            calls.outputs += [] if output is None else [output]
     for matcher in (session.setup.hooks or {}).get(event, ()):
-        if not _matches(matcher.matcher, subject):
-            continue
-        for callback_id in matcher.hook_callback_ids:
-            result.called.append({"command": "callback"})
-            body = HookCallback(callback_id, _input(engine, event, fields), tool_use_id)
+        for id in matcher.hook_callback_ids if _matches(matcher.matcher, subject) else ():
+            body = wire.HookCallback(id, _input(engine, event, fields), tool_use_id)
             seconds = float(matcher.timeout or DEFAULT_TIMEOUT)
-            await _call(engine, body, seconds, matcher.on_failure == "block", result)
-    return result
-
-
-async def _run(
-    engine: Engine, event: str, hook: dict[str, Any], given: HookInput, result: HookCalls
-) -> None:
-    """Run a command that is a hook."""
-    from .command_hooks import output_of, run_command
-    from .jobs import run_blocking
-
-    session, command = engine.session, str(hook.get("command"))
-    if hook.get("type") != "command":
-        return
-    env = {**session.env, **session.configuration.env, "CLAUDE_PROJECT_DIR": session.cwd}
-    seconds = float(hook.get("timeout") or DEFAULT_TIMEOUT)
-    encoded = msgspec.json.encode(given)
-    work = partial(run_command, command, encoded, env, session.cwd, seconds)
-    outcome = await run_blocking(engine, work)
-    result.called.append({"command": command, "durationMs": 0})
-    result.has_output = result.has_output or bool(outcome.stdout or outcome.stderr)
-    output = output_of(event, outcome)
-    if output is not None:
-        result.outputs.append(output)
+            await _call(engine, body, seconds, matcher.on_failure == "block", calls)
+    return calls
 
 
 def _matches(matcher: str | None, subject: str) -> bool:
@@ -114,7 +94,7 @@ def _matches(matcher: str | None, subject: str) -> bool:
     return re.search(matcher, subject) is not None
 
 
-def _input(engine: Engine, event: str, fields: dict[str, Any]) -> HookInput:
+def _input(engine: Engine, event: str, fields: dict[str, Any]) -> wire.HookInput:
     session = engine.session
     obj = {
         "hook_event_name": event,
@@ -127,35 +107,68 @@ def _input(engine: Engine, event: str, fields: dict[str, Any]) -> HookInput:
         **fields,
     }
     given = {key: value for key, value in obj.items() if value is not None}
-    hook_input: HookInput = msgspec.convert(given, prepared(HookInput))
+    hook_input: wire.HookInput = msgspec.convert(given, wire.prepared(wire.HookInput))
     return hook_input
 
 
 async def _call(
-    engine: Engine, body: HookCallback, seconds: float, block: bool, result: HookCalls
+    engine: Engine, body: wire.HookCallback, seconds: float, block: bool, calls: HookCalls
 ) -> None:
+    """Call a hook of the SDK. If it fails, warn and go on, as the real CLI does."""
     try:
         output = await engine.ask(body, seconds=seconds)
     except TimedOut:
-        result.failed = "The hook did not respond before its timeout"
+        calls.failed = "The hook did not respond before its timeout"
     except StreamClosed:
-        pass
+        return
     except Refused as error:
-        _fail(engine, str(error))
-        if block:
-            result.failed = f"A hook failed: {error}"
+        content = f"A hook callback failed: {error}"
+        told = {"level": "warning", "tag": "hook_callback_failed", **engine.session.stamp()}
+        engine.send(wire.InformationalMessage(content=content, **told))
+        calls.failed = f"A hook failed: {error}" if block else ""
     else:
-        if isinstance(output, HookOutput):
-            result.outputs.append(output)
+        calls.outputs += [output] if isinstance(output, wire.HookOutput) else []
 
 
-def _fail(engine: Engine, error: str) -> None:
-    """Warn about a hook that failed and go on, as the real CLI does."""
-    engine.send(
-        InformationalMessage(
-            content=f"A hook callback failed: {error}",
-            level="warning",
-            tag="hook_callback_failed",
-            **engine.session.stamp(),
+# --- commands -------------------------------------------------------------------------------------
+
+
+def _run(
+    engine: Engine, event: str, hook: dict[str, Any], given: wire.HookInput
+) -> wire.HookOutput | None:
+    """Run a shell command that is a hook. It blocks."""
+    session = engine.session
+    env = {**session.env, **session.configuration.env, "CLAUDE_PROJECT_DIR": session.cwd}
+    try:
+        done = subprocess.run(
+            ["/bin/sh", "-c", str(hook.get("command"))],
+            input=msgspec.json.encode(given),
+            capture_output=True,
+            env={"PATH": os.defpath, **env},
+            cwd=session.cwd,
+            timeout=float(hook.get("timeout") or DEFAULT_TIMEOUT),
+            check=False,
         )
-    )
+    except (subprocess.TimeoutExpired, OSError):
+        return None
+    stdout, stderr = (it.decode("utf-8", "replace").strip() for it in (done.stdout, done.stderr))
+    return _output_of(event, done.returncode, stdout, stderr)
+
+
+def _output_of(event: str, status: int, stdout: str, stderr: str) -> wire.HookOutput | None:
+    """Return the output that a command gives by its exit status and its words."""
+    if status == BLOCKS:
+        return wire.HookOutput(decision="block", reason=stderr or "No stderr output")
+    if status != 0 or not stdout:
+        return None
+    wants: Any = None
+    if stdout.startswith("{"):
+        with suppress(msgspec.DecodeError):
+            wants = msgspec.json.decode(stdout)
+    elif event == "UserPromptSubmit":
+        wants = {"hookSpecificOutput": {"hookEventName": event, "additionalContext": stdout}}
+    try:
+        output: wire.HookOutput = msgspec.convert(wants, wire.prepared(wire.HookOutput))
+    except msgspec.ValidationError:
+        return None
+    return output

@@ -1,35 +1,25 @@
-"""MCP servers as the CLI sees them: in the application, through control requests, or outside."""
+"""MCP servers as the CLI uses them: in the application, through control requests, or outside."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ..wire import LEGACY, McpMessage, McpResponse
-from .engine import Engine, Refused, StreamClosed, TimedOut, Wait
-from .session import ServerState
-
-if TYPE_CHECKING:
-    from .servers import ExternalServer
-
-__all__ = [
-    "abandon",
-    "call_tool",
-    "connect",
-    "connect_all",
-    "connect_configured",
-    "connect_program",
-    "read_resource",
-]
+from ..wire import McpMessage, McpResponse
+from .engine import Engine, Refused, StreamClosed
+from .scheduler import TimedOut, Wait
+from .servers import ServerError, ServerState, connect_external
 
 PATIENCE = 60.0
-"""How long the CLI waits for a server, also after an answer without `mcp_response`."""
+"""The seconds that the CLI waits for a server, also after an answer without `mcp_response`."""
+
+PROTOCOL = "2025-11-25"
 
 
 def connect_configured(engine: Engine) -> None:
-    """Connect to the servers that are programs or reached by HTTP; prompts wait for that."""
+    """Connect to the servers outside of the application; prompts wait for them."""
     for name, config in engine.session.configuration.servers.items():
         if config.get("type") != "sdk":
             engine.session.servers[name] = ServerState("dynamic", config)
@@ -38,16 +28,13 @@ def connect_configured(engine: Engine) -> None:
 
 
 async def connect_program(engine: Engine, name: str) -> None:
-    """Start a server, or reach it, and list its tools."""
-    from .jobs import run_blocking
-    from .servers import ServerError, connect_external
-
+    """Start or reach a server, and list its tools."""
     session = engine.session
     state = session.servers[name]
     env = {"PATH": os.defpath, **session.env, **session.configuration.env}
     work = partial(connect_external, state.config or {}, _client(engine), env, session.cwd)
     try:
-        state.server, state.about, tools = await run_blocking(engine, work)
+        state.server, state.about, tools = await engine.run_blocking(work)
     except ServerError as error:
         state.failed(str(error))
     else:
@@ -55,12 +42,11 @@ async def connect_program(engine: Engine, name: str) -> None:
 
 
 def connect_all(engine: Engine, then: Callable[[], None]) -> None:
-    """Connect to all servers of the host, those of `initialize` and those of `--mcp-config`.
-
-    Args:
-        engine: the CLI.
-        then: is called when all of them are connected, or have failed.
-    """
+    """Connect to all servers in the application, then call `then`."""
+    session = engine.session
+    configured = session.configuration.servers.items()
+    in_files = (name for name, config in configured if config.get("type") == "sdk")
+    manifests = session.setup.sdk_mcp_server_manifests or {}
     left: list[str] = []
 
     def met(name: str) -> None:
@@ -68,9 +54,7 @@ def connect_all(engine: Engine, then: Callable[[], None]) -> None:
         if not left:
             then()
 
-    session = engine.session
-    manifests = session.setup.sdk_mcp_server_manifests or {}
-    for name in dict.fromkeys([*(session.setup.sdk_mcp_servers or ()), *_in_host(engine)]):
+    for name in dict.fromkeys([*(session.setup.sdk_mcp_servers or ()), *in_files]):
         manifest = manifests.get(name)
         session.servers[name] = ServerState()
         if manifest is None or manifest.tools_list_result is None:
@@ -83,19 +67,9 @@ def connect_all(engine: Engine, then: Callable[[], None]) -> None:
         engine.spawn(connect(engine, name), partial(met, name))
 
 
-def _in_host(engine: Engine) -> list[str]:
-    """The servers in the application that the command line configures."""
-    servers = engine.session.configuration.servers
-    return [name for name, config in servers.items() if config.get("type") == "sdk"]
-
-
 def _client(engine: Engine) -> dict[str, Any]:
-    persona = engine.session.persona
-    return {
-        "protocolVersion": persona.mcp_protocol,
-        "capabilities": {},
-        "clientInfo": {"name": "claude-code", "version": persona.version},
-    }
+    about = {"name": "claude-code", "version": engine.session.persona.version}
+    return {"protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": about}
 
 
 async def connect(engine: Engine, name: str) -> None:
@@ -108,42 +82,31 @@ async def connect(engine: Engine, name: str) -> None:
     except (Refused, StreamClosed, TimedOut) as error:
         state.failed(str(error) or type(error).__name__)
         engine.warn(f"MCP server {name}: {state.error}")
-        return
-    state.connected(listed.get("tools"))
+    else:
+        state.connected(listed.get("tools"))
 
 
 async def call_tool(
-    engine: Engine, server: str, tool: str, arguments: dict[str, Any], tool_use_id: str
+    engine: Engine, name: str, arguments: dict[str, Any], tool_use_id: str
 ) -> dict[str, Any]:
-    """Call a tool of a server; errors are returned as a result with `isError`."""
+    """Call the tool with a name like `mcp__server__tool`; an error is a result with `isError`."""
+    _, server, tool = name.split("__", 2)
     meta = {"claudecode/toolUseId": tool_use_id, "progressToken": 2}
     params = {"name": tool, "arguments": arguments, "_meta": meta}
     state = engine.session.servers.get(server)
     try:
-        if state is not None and state.server is not None:
-            return await _ask_program(engine, state.server, params)
-        return await _request(engine, server, 2, "tools/call", params)
-    except (Refused, StreamClosed, TimedOut) as error:
+        if state is None or state.server is None:
+            return await _request(engine, server, 2, "tools/call", params)
+        answer: dict[str, Any]
+        answer = await engine.run_blocking(partial(state.server.request, "tools/call", params))
+        return answer
+    except (Refused, StreamClosed, TimedOut, ServerError) as error:
         text = str(error) or f"MCP error: {type(error).__name__}"
         return {"content": [{"type": "text", "text": text}], "isError": True}
 
 
-async def _ask_program(
-    engine: Engine, server: ExternalServer, params: dict[str, Any]
-) -> dict[str, Any]:
-    from .jobs import run_blocking
-    from .servers import ServerError
-
-    work = partial(server.request, "tools/call", params)
-    try:
-        answer: dict[str, Any] = await run_blocking(engine, work)
-    except ServerError as error:
-        raise Refused(str(error)) from None
-    return answer
-
-
 async def read_resource(engine: Engine, server: str, uri: str) -> dict[str, Any]:
-    """Read a resource of a server. It raises as `Engine.ask` does, also for the server's errors."""
+    """Read a resource of a server in the application. It raises as `Engine.ask` does."""
     return await _request(engine, server, 3, "resources/read", {"uri": uri})
 
 
@@ -155,8 +118,7 @@ def abandon(engine: Engine, id: str) -> None:
         return
     params = {"requestId": request.body.message.get("id"), "reason": "AbortError: remote-cancel"}
     message = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
-    body = McpMessage(request.body.server_name, message)
-    engine.put(body)
+    engine.put(McpMessage(request.body.server_name, message))
 
 
 async def _request(
@@ -175,7 +137,7 @@ async def _request(
 
 async def _send(engine: Engine, server: str, message: dict[str, Any]) -> dict[str, Any]:
     answer = await engine.ask(McpMessage(server, message), seconds=PATIENCE)
-    if "id" not in message and engine.speaks == LEGACY.name:
+    if "id" not in message and engine.behavior.answers_notifications:
         return {}  # its document wants a notification acknowledged, and no more
     if not isinstance(answer, McpResponse) or answer.mcp_response is None:
         await Wait(seconds=PATIENCE)  # without the wrapper, the CLI sees no answer

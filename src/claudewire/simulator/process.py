@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 import os
+import resource
 import select
+import shlex
 import signal
 import sys
-from collections import deque
 from contextlib import suppress
-from time import monotonic
-from typing import Any
+from subprocess import DEVNULL, Popen
+from time import monotonic, sleep
 
 from . import actions
 from .actions import Action
 from .engine import Engine
 from .flags import EarlyExit
 from .simulation import Simulation
-from .stored import append_entries
-
-__all__ = ["run"]
 
 STDIN, STDOUT, STDERR = 0, 1, 2
 
-NO_FOLDER = (
-    b"The current directory no longer exists (it was deleted or moved). "
-    b"Start Claude Code from an existing directory.\n"
-)
+MARK = "# Made by claudewire-sim --make-wrapper."
 
 
 class Terminated(BaseException):
@@ -37,17 +32,12 @@ class Terminated(BaseException):
 
 
 def terminate(number: int, frame: object) -> None:
-    """Exit, from wherever the program is."""
+    """Exit, wherever the program is."""
     raise Terminated(number)
 
 
 class Host:
-    """Connects an engine to the pipes of this process.
-
-    Args:
-        engine: the engine to run.
-        log: a file descriptor for a machine-readable log of all traffic.
-    """
+    """Connects an engine to the pipes of this process."""
 
     def __init__(self, engine: Engine, log: int | None = None) -> None:
         self.engine = engine
@@ -55,17 +45,19 @@ class Host:
         self.reading: bool = True
         self.input_ended: bool = False
         self.status: int | None = None
-        self.jobs: Jobs | None = None
+        self.wakes, waker = os.pipe()
+        engine.thread_waker = lambda: lambda: _write(waker, b"!")
 
     def run(self) -> int:
-        """Serve until the CLI exits, or is told to."""
+        """Serve until the CLI exits or a signal ends it; return the exit status."""
         signal.signal(signal.SIGTERM, terminate)
         if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # as under nohup
             signal.signal(signal.SIGHUP, terminate)
         try:
             return self.serve_until_exit()
         except Terminated as told:
-            return self.give_up(told.status)
+            self.engine.transcript.close()
+            return told.status
         except KeyboardInterrupt:
             return self.interrupt()
         finally:
@@ -74,18 +66,14 @@ class Host:
     def interrupt(self) -> int:
         """Report the running turn as interrupted, and exit."""
         self.engine.prompts.clear()
-        # A turn that was just being played has seen the signal itself, and is over.
+        # A turn that was running right now received the signal itself, and is over.
         with suppress(RuntimeError):
             self.engine.stop_turn()
-        return self.give_up(0, (actions.Append, actions.Write))
-
-    def give_up(self, status: int, kinds: tuple[type, ...] = (actions.Append,)) -> int:
-        """Keep what has to be kept, and exit with this status."""
         self.engine.transcript.close()
         for action in self.engine.take():
-            if isinstance(action, kinds):
+            if isinstance(action, actions.Write):
                 self.do(action)
-        return status
+        return 0
 
     def serve_until_exit(self) -> int:
         """Serve until the CLI exits."""
@@ -102,13 +90,10 @@ class Host:
     def serve(self) -> None:
         """Wait for input, or until the engine is due."""
         ended = self.input_ended or self.engine.input_ended
-        inputs = [STDIN] if self.reading and not ended else []
-        if self.jobs is not None:
-            inputs.append(self.jobs.fd)
+        inputs = [self.wakes, *([STDIN] if self.reading and not ended else [])]
         ready, _, _ = select.select(inputs, [], [], self.engine.due_in)
-        if self.jobs is not None and self.jobs.fd in ready:
-            for key, result in self.jobs.finished():
-                self.engine.finish(key, result)
+        if self.wakes in ready:
+            os.read(self.wakes, 65536)
         if STDIN in ready:
             data = os.read(STDIN, 65536)
             self.note(">", data)
@@ -120,158 +105,110 @@ class Host:
         """Carry out one action."""
         if isinstance(action, actions.Write):
             self.note("<", action.data)
-            write(STDOUT, action.data)
+            _write(STDOUT, action.data)
         elif isinstance(action, actions.WriteError):
             self.note("!", action.data)
-            write(STDERR, action.data)
-        elif isinstance(action, actions.Append):
-            append_entries(action.path, action.entries)
-        elif isinstance(action, actions.Run):
-            if self.jobs is None:
-                self.jobs = Jobs()
-            self.jobs.start(action)
+            _write(STDERR, action.data)
+        elif isinstance(action, actions.ReadInput):
+            self.reading = action.reading
         elif isinstance(action, actions.Exit):
             self.note("=", b"exit %d\n" % action.status)
             self.status = action.status
-        elif isinstance(action, actions.ReadInput):
-            self.reading = action.reading
         else:
             self.note("=", f"{action}\n".encode())
-            misbehave(action)
+            _misbehave(action)
 
     def note(self, direction: str, data: bytes) -> None:
-        """Write a line to the log, in one write, since other processes share it."""
+        """Write a line to the log, in one write because several processes may share it."""
         if self.log is not None and data:
-            write(self.log, f"{os.getpid()} {direction} {data.hex()}\n".encode())
+            _write(self.log, f"{os.getpid()} {direction} {data.hex()}\n".encode())
 
 
-class Jobs:
-    """Functions that run in threads. `fd` can be read when one has ended."""
-
-    def __init__(self) -> None:
-        reading, self._end = os.pipe()
-        self.fd: int = reading
-        self._finished: deque[tuple[str, Any]] = deque()
-
-    def start(self, job: actions.Run) -> None:
-        """Run a function."""
-        import threading
-
-        threading.Thread(target=self._run, args=[job], daemon=True).start()
-
-    def _run(self, job: actions.Run) -> None:
-        self._finished.append((job.key, job()))
-        os.write(self._end, b"!")
-
-    def finished(self) -> list[tuple[str, Any]]:
-        """What has ended, by its key, with what it returned."""
-        return [self._finished.popleft() for _ in os.read(self.fd, 65536)]
-
-
-def misbehave(action: Action) -> None:
-    """Carry out what only a faulty CLI does."""
-    import time
-
+def _misbehave(action: Action) -> None:
+    """Carry out an action of a faulty CLI."""
     if isinstance(action, actions.Pause):
-        if action.seconds is None:
-            signal.pause()
-        else:
-            time.sleep(action.seconds)
+        sleep(action.seconds)
     elif isinstance(action, actions.Kill):
-        die(action.signal)
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # no core dump
+        if action.signal != signal.SIGKILL:
+            signal.signal(action.signal, signal.SIG_DFL)
+        os.kill(os.getpid(), action.signal)
     elif isinstance(action, actions.CloseOutput):
-        discard(STDOUT)
+        _discard(STDOUT)
     elif isinstance(action, actions.IgnoreTermination):
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    elif isinstance(action, actions.LeaveGrandchild):
-        leave_process("grandchild", action.seconds)
-    elif isinstance(action, actions.LeaveShell):
-        leave_process("shell", action.seconds, detached=True)
+    elif isinstance(action, actions.LeaveProcess):
+        _leave_process(action.seconds, detached=action.detached)
 
 
-def die(number: int) -> None:
-    """End this process by a signal, without a core dump."""
-    import resource
-
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    if number != signal.SIGKILL:
-        signal.signal(number, signal.SIG_DFL)
-    os.kill(os.getpid(), number)
-
-
-def leave_process(name: str, seconds: float, *, detached: bool = False) -> None:
-    """Start a process and print its id. It inherits only stdout, or has a session of its own."""
-    from subprocess import DEVNULL, Popen
-
-    sleep = f"import time; time.sleep({seconds})"
-    argv = [sys.executable, "-I", "-S", "-c", sleep]
+def _leave_process(seconds: float, *, detached: bool) -> None:
+    """Start a process and print its id."""
+    argv = [sys.executable, "-I", "-S", "-c", f"import time; time.sleep({seconds})"]
     stdout = DEVNULL if detached else None
     child = Popen(argv, stdin=DEVNULL, stdout=stdout, stderr=DEVNULL, start_new_session=detached)
-    write(STDERR, f"claudewire-sim: {name} {child.pid}\n".encode())
+    name = "shell" if detached else "grandchild"
+    _write(STDERR, f"claudewire-sim: {name} {child.pid}\n".encode())
 
 
-def write(fd: int, data: bytes) -> None:
-    """Write everything. If the reader is gone, the CLI goes on, as the real one does."""
+def _write(fd: int, data: bytes) -> None:
+    """Write everything. If the reader is gone, the CLI goes on, like the real one."""
     view = memoryview(data)
     try:
         while view:
             view = view[os.write(fd, view) :]
     except BrokenPipeError:
-        discard(fd)
+        _discard(fd)
 
 
-def discard(fd: int) -> None:
-    """Lose what is written from now on."""
+def _discard(fd: int) -> None:
+    """Lose all further output."""
     # Not closed: the next file to be opened would take its place.
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, fd)
     os.close(nowhere)
 
 
-def open_streams() -> None:
-    """Open what the parent has closed, or the next file would become stdin, stdout or stderr."""
-    for fd in (STDIN, STDOUT, STDERR):
-        try:
-            os.fstat(fd)
-        except OSError:
-            os.open(os.devnull, os.O_RDWR)  # it gets the lowest number that is free
-
-
 def run(argv: list[str]) -> None:
-    """Run as `claude` would, with these words after the program's name."""
-    open_streams()
-    if argv[:1] == ["--make-wrapper"]:
-        sys.exit(_wrap(argv[1:]))
+    """Run like `claude` with these words after the program's name."""
     env = dict(os.environ)
     try:
+        if argv[:1] == ["--make-wrapper"]:
+            make_wrapper(argv[1:])
+            sys.exit(0)
         simulation = Simulation.from_env(env)
         path = env.get("CLAUDEWIRE_SIM_LOG")
         log = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600) if path else None
     except (OSError, ValueError) as error:
-        write(STDERR, f"claudewire-sim: {error}\n".encode())
+        _write(STDERR, f"claudewire-sim: {error}\n".encode())
         sys.exit(2)
-    try:
-        cwd = os.getcwd()
-    except FileNotFoundError:
-        write(STDERR, NO_FOLDER)
-        sys.exit(1)
-    engine = simulation.engine(argv, cwd=cwd, env=env, clock=monotonic)
+    engine = simulation.engine(argv, cwd=os.getcwd(), env=env, clock=monotonic)
     if isinstance(engine, EarlyExit):
-        write(STDOUT, engine.stdout.encode())
-        write(STDERR, engine.stderr.encode())
+        _write(STDOUT, engine.stdout.encode())
+        _write(STDERR, engine.stderr.encode())
         sys.exit(engine.status)
     sys.exit(Host(engine, log).run())
 
 
-def _wrap(words: list[str]) -> int:
-    from .wrapper import make_wrapper
+def make_wrapper(words: list[str]) -> None:
+    """Write a shell script that runs the simulated CLI with a scenario.
 
+    Raises:
+        ValueError: the scenario is invalid, or the number of words is wrong.
+        OSError: a file cannot be read or written, or the path is taken.
+    """
     if len(words) != 2:
-        write(STDERR, b"Usage: claudewire-sim --make-wrapper SCENARIO PATH\n")
-        return 2
-    try:
-        make_wrapper(*words)
-    except (OSError, ValueError) as error:
-        write(STDERR, f"claudewire-sim: {error}\n".encode())
-        return 2
-    return 0
+        raise ValueError("usage: claudewire-sim --make-wrapper SCENARIO PATH")
+    scenario, path = words
+    Simulation.from_env({"CLAUDEWIRE_SIM_SCENARIO": scenario})
+    if os.path.exists(path):
+        with open(path, "rb") as file:
+            if MARK.encode() not in file.read(200):
+                raise FileExistsError(f"{path} exists, and is no wrapper that can be replaced")
+    where = os.path.abspath(scenario)
+    text = (
+        f"#!/bin/sh\n{MARK}\nexport CLAUDEWIRE_SIM_SCENARIO={shlex.quote(where)}\n"
+        f'exec {shlex.quote(sys.executable)} -P -m claudewire.simulator "$@"\n'
+    )
+    with open(path, "w", encoding="utf-8") as script:
+        script.write(text)
+    os.chmod(path, 0o755)

@@ -1,52 +1,59 @@
-"""What the simulated CLI does with the requests of the SDK, once the session is open."""
+"""The answers of the simulated CLI to the SDK's requests."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any
 
 import msgspec
 
 from .. import wire
-from .chat import end_task
-from .checkpoints import NOT_ENABLED, rewind
-from .engine import Engine, Refused, StreamClosed, TimedOut
-from .mcp import abandon, call_tool, connect, connect_program, read_resource
-from .opening import STYLES, give_title, models
-from .permissions import rules, set_mode
-from .session import ServerState, new_id
-from .unsimulated import note
-
-__all__ = ["handle"]
-
-MOST_SUGGESTIONS = 20
+from .checkpoints import is_enabled, rewind
+from .engine import Engine, Refused, StreamClosed
+from .mcp import abandon, call_tool, connect, connect_all, connect_program, read_resource
+from .permissions import set_mode
+from .scheduler import TimedOut
+from .servers import ServerState
+from .session import MODELS, new_id
+from .subagents import end_task
+from .turns import AGENTS, CAPABILITIES, COMMANDS, announce
 
 
 class _Declined(Exception):
-    """The request is refused, for this reason and with this code."""
+    """The request is refused, for a reason and with a code."""
+
+    def __init__(self, reason: str, code: str | None = None) -> None:
+        super().__init__(reason, code)
 
 
 def handle(engine: Engine, request: wire.Request) -> None:
-    """Answer a request that is not `initialize`, at once or when its work is done."""
+    """Answer a request, immediately or when its work is done."""
     body = request.body
-    if isinstance(body, wire.Interrupt):
+    if isinstance(body, wire.Initialize):
+        _open(engine, request, body)
+    elif isinstance(body, wire.Interrupt):
         _interrupt(engine, request, body)
     else:
         _answer(engine, request)
 
 
 def _answer(engine: Engine, request: wire.Request) -> None:
-    handler = _handler(engine, request.body)
-    if handler is None and not engine.session.persona.answers_unknown:
+    body, persona = request.body, engine.session.persona
+    name = type(body).__struct_config__.tag
+    known = not isinstance(body, wire.UnknownRequest | wire.SetColor)
+    if known and persona.supports is not None:
+        known = name in persona.supports
+    if not known and not persona.acknowledges:
         engine.connection.send(wire.Failure(request.id, ""))  # noted as answered, but not written
         return
-    if handler is None:
-        error = f"Unsupported control request subtype: {_name(request.body)}"
+    if not known:
+        error = f"Unsupported control request subtype: {request.raw['request'].get('subtype')}"
         engine.send(wire.Failure(request.id, error, "unsupported_request"))
         return
     try:
-        result = handler(engine, request.body)
+        result = _HANDLERS.get(type(body), _ignore)(engine, body)
     except _Declined as no:
         engine.send(wire.Failure(request.id, *no.args))
         return
@@ -54,25 +61,11 @@ def _answer(engine: Engine, request: wire.Request) -> None:
         engine.spawn(_answer_later(engine, request, result))
         return
     engine.send(wire.Answer(request.id, result))
-    if isinstance(request.body, wire.SetPermissionMode):
-        set_mode(engine, request.body.mode)
-    elif isinstance(request.body, wire.EndSession):
+    if isinstance(body, wire.SetPermissionMode):
+        set_mode(engine, body.mode)
+    elif isinstance(body, wire.EndSession):
         engine.prompts.clear()
         engine.end_input()
-
-
-def _name(body: Any) -> Any:
-    if isinstance(body, wire.UnknownRequest):
-        return body.raw.get("subtype")
-    return type(body).__struct_config__.tag
-
-
-def _handler(engine: Engine, body: Any) -> Callable[[Engine, Any], Any] | None:
-    """The function that answers the request, if this version of the CLI knows it."""
-    supported = engine.session.persona.supports
-    if supported is not None and _name(body) not in supported:
-        return None
-    return _HANDLERS.get(type(body))
 
 
 async def _answer_later(
@@ -91,16 +84,90 @@ def _interrupt(engine: Engine, request: wire.Request, body: wire.Interrupt) -> N
     queued = [it.uuid for it in engine.prompts if it is not None and it.uuid is not None]
     if engine.turn_waits_for is not None:
         abandon(engine, engine.turn_waits_for)
+    receipt = wire.InterruptResult(queued)
     if body.cancel_queued:
         engine.prompts.clear()
         receipt = wire.InterruptResult([], cancelled=queued)
-    else:
-        receipt = wire.InterruptResult(queued)
-    engine.send(wire.Answer(request.id, receipt if engine.session.persona.receipts else None))
+    acknowledges = engine.session.persona.acknowledges
+    engine.send(wire.Answer(request.id, receipt if acknowledges else None))
     engine.stop_turn()
 
 
-# --- one function for each request that is answered at once ---------------------------------------
+# --- initialize -----------------------------------------------------------------------------------
+
+
+def _open(engine: Engine, request: wire.Request, body: wire.Initialize) -> None:
+    """Answer, and connect to the in-process servers; no turn begins before that."""
+    session = engine.session
+    session.setup = body
+    if body.title is not None and session.persona.narrates:
+        give_title(engine, body.title)
+    engine.hold()
+    announces = engine.behavior.describes == "session"
+
+    def ready() -> None:
+        if announces:
+            announce(engine)
+        engine.release()
+
+    # The description comes after the answer, even if there is no server to wait for.
+    then = partial(engine.defer, ready) if announces else ready
+    if session.persona.meets_servers_first:
+        connect_all(engine, then)
+    engine.send(wire.Answer(request.id, _welcome(engine), pending=None if announces else ()))
+    if not session.persona.meets_servers_first:
+        connect_all(engine, then)
+
+
+def give_title(engine: Engine, title: str) -> None:
+    """Keep the title of the session, and tell the SDK."""
+    engine.session.title = title
+    engine.transcript.rename(title)
+    told = {"type": "system", "subtype": "session_title_changed", "title": title}
+    engine.send(wire.UnknownSystemMessage(data={**told, **engine.session.stamp()}))
+
+
+def _welcome(engine: Engine) -> wire.InitializeResult:
+    """Describe the session as far as the version does."""
+    session = engine.session
+    configured = session.configuration
+    commands = [
+        wire.SlashCommand(name, it.description, argument_hint="")
+        for name, it in configured.slash_commands().items()
+    ]
+    commands += [wire.SlashCommand(name, "", argument_hint="", builtin=True) for name in COMMANDS]
+    newer: dict[str, Any] = {}
+    if session.persona.narrates:
+        agents = [wire.AgentInfo(name, "A simulated agent", "inherit") for name in AGENTS]
+        for found in (session.agents, configured.agents):
+            agents += [wire.AgentInfo(name, it.description) for name, it in found.items()]
+        newer = {"agents": agents, "pid": os.getpid(), "session_state": session.state}
+        newer["current_permission_mode"] = session.mode
+    if session.persona.introduces_itself:
+        newer["claude_code_version"] = session.persona.version
+        newer["capabilities"] = list(CAPABILITIES)
+        newer["hook_on_failure_supported"] = True
+    return wire.InitializeResult(
+        commands=commands,
+        output_style=configured.style,
+        available_output_styles=["default", "Explanatory", "Learning"],
+        models=_models(),
+        account=wire.AccountInfo(
+            token_source="none", api_key_source="none", api_provider="firstParty"
+        ),
+        **newer,
+    )
+
+
+def _models() -> list[wire.ModelInfo]:
+    models = MODELS.items()
+    return [
+        wire.ModelInfo(name, resolved_model=full, display_name=name.title(), description=full)
+        for name, full in models
+    ]
+
+
+# --- one function for each request ----------------------------------------------------------------
 
 
 def _set_mode(engine: Engine, body: wire.SetPermissionMode) -> Any:
@@ -109,7 +176,8 @@ def _set_mode(engine: Engine, body: wire.SetPermissionMode) -> Any:
     if body.mode == "bypassPermissions" and not may_bypass and engine.session.mode != body.mode:
         text = "Cannot set permission mode to bypassPermissions: it was not launched with it"
         raise _Declined(text, "bypass_not_launched")
-    return wire.SetPermissionModeResult(body.mode) if engine.session.persona.receipts else None
+    acknowledges = engine.session.persona.acknowledges
+    return wire.SetPermissionModeResult(body.mode) if acknowledges else None
 
 
 def _set_model(engine: Engine, body: wire.SetModel) -> Any:
@@ -121,11 +189,10 @@ def _set_model(engine: Engine, body: wire.SetModel) -> Any:
         text = f"<local-command-stdout>Set model to `{name}`</local-command-stdout>"
         engine.send(session.replay_of(wire.UserMessage.of(text)))
     session.model = full
-    return wire.SetModelResult(engine.session.model) if engine.session.persona.receipts else None
+    return wire.SetModelResult(session.model) if session.persona.acknowledges else None
 
 
 def _server_states(engine: Engine) -> list[wire.McpServerStatus]:
-    """The status of the servers."""
     return [_server_state(name, state) for name, state in engine.session.servers.items()]
 
 
@@ -145,9 +212,12 @@ def _server_state(name: str, state: ServerState) -> wire.McpServerStatus:
     )
 
 
-def _known_server(engine: Engine, body: wire.McpReconnect | wire.McpToggle) -> Any:
-    if body.server_name not in engine.session.servers:
-        raise _Declined(f"Server not found: {body.server_name}", None)
+def _reconnect(engine: Engine, body: wire.McpReconnect | wire.McpToggle) -> Any:
+    state = engine.session.servers.get(body.server_name)
+    if state is None:
+        raise _Declined(f"Server not found: {body.server_name}")
+    if isinstance(body, wire.McpToggle) and state.error is None:
+        state.status = "connected" if body.enabled else "disabled"
     return wire.Ack()
 
 
@@ -171,18 +241,9 @@ async def _set_servers(engine: Engine, body: wire.McpSetServers) -> Any:
 
 
 def _stop_task(engine: Engine, body: wire.StopTask) -> Any:
-    session = engine.session
-    if body.task_id in session.tasks and session.persona.tells_of_stopped:
+    if body.task_id in engine.session.tasks:
         end_task(engine, body.task_id, "stopped", "stopped")
-    elif not session.persona.tells_of_stopped and session.tasks.pop(body.task_id, None) is None:
-        raise _Declined(f"No task found with ID: {body.task_id}", None)
     return wire.Ack()
-
-
-def _task_output(engine: Engine, body: wire.GetTaskOutput) -> Any:
-    if body.task_id not in engine.session.tasks:
-        raise _Declined(f"Task not found: {body.task_id}", None)
-    return wire.TaskOutputResult("", 0, truncated=False)
 
 
 def _cancel_message(engine: Engine, body: wire.CancelAsyncMessage) -> Any:
@@ -193,20 +254,10 @@ def _cancel_message(engine: Engine, body: wire.CancelAsyncMessage) -> Any:
     return wire.CancelAsyncMessageResult(cancelled=False)
 
 
-def _done(engine: Engine, body: Any) -> Any:
-    return wire.Ack()
-
-
 def _rewind(engine: Engine, body: wire.RewindFiles) -> Any:
-    result = rewind(engine, body.user_message_id, dry_run=bool(body.dry_run))
-    if result is None:
-        raise _Declined(NOT_ENABLED, None)
-    return result
-
-
-def _rename(engine: Engine, body: wire.RenameSession) -> Any:
-    engine.session.title = body.title
-    give_title(engine, body.title)
+    if not is_enabled(engine):
+        raise _Declined("File rewinding is not enabled.")
+    return rewind(engine, body.user_message_id, dry_run=bool(body.dry_run))
 
 
 def _context(engine: Engine, body: wire.GetContextUsage) -> Any:
@@ -215,60 +266,29 @@ def _context(engine: Engine, body: wire.GetContextUsage) -> Any:
     )
 
 
-def _usage(engine: Engine, body: wire.GetUsage) -> Any:
-    session = engine.session
-    spent = wire.SessionUsage(total_cost_usd=session.cost, model_usage=dict(session.spent))
-    return wire.GetUsageResult(spent, rate_limits_available=False)
-
-
 def _settings(engine: Engine, body: wire.GetSettings) -> Any:
     session = engine.session
-    sources = [wire.SettingsSource(*it) for it in session.configuration.sources]
-    if session.settings:
-        sources.append(wire.SettingsSource("flagSettings", session.settings))
+    sources = [wire.SettingsSource(it.name, it.settings) for it in session.configuration.sources]
     applied = {"model": session.model, "effort": session.flags.effort}
-    effective = {**session.configuration.effective, **session.settings}
-    return wire.GetSettingsResult(effective, sources, applied)
+    return wire.GetSettingsResult(session.configuration.effective, sources, applied)
+
+
+_ENACTED = (wire.SetMaxThinkingTokens, wire.EndSession, wire.McpMessage, wire.SeedReadState)
+"""The requests that need no handler: they have their effect elsewhere, or concern the model
+only."""
 
 
 def _ignore(engine: Engine, body: Any) -> Any:
-    """Accept a request that is not simulated, and say so once; if strict, refuse it."""
-    name, session = _name(body), engine.session
+    """Accept a request that is not simulated, and name it once; refuse it if strict."""
+    name, session = str(type(body).__struct_config__.tag), engine.session
+    text = f"claudewire-sim: accepted, but not simulated: {name}"
+    if isinstance(body, _ENACTED) or name in session.ignored:
+        return wire.Ack()
     if session.flags.strict:
-        raise _Declined(note([name]), None)
-    if name not in session.ignored:
-        session.ignored.add(name)
-        engine.warn(note([name]))
+        raise _Declined(text)
+    session.ignored.add(name)
+    engine.warn(text)
     return wire.Ack()
-
-
-def _apply_settings(engine: Engine, body: wire.ApplyFlagSettings) -> Any:
-    _ignore(engine, body)
-    merged = {**engine.session.settings, **body.settings}
-    engine.session.settings = {key: value for key, value in merged.items() if value is not None}
-    return wire.Ack()
-
-
-def _rules(engine: Engine, body: wire.ListPermissionRules) -> Any:
-    session = engine.session
-    allowed = [wire.PermissionRuleEntry(rule, "allow", "session") for rule in rules(session)]
-    denied = [wire.PermissionRuleEntry(it, "deny", "cliArg") for it in session.denied()]
-    folders = [wire.WorkspaceDirectory(session.cwd, "cwd")]
-    state = wire.PermissionRulesState([*allowed, *denied], folders, session.cwd, managed_only=False)
-    return wire.PermissionRulesResult(state)
-
-
-def _hooks(engine: Engine, body: wire.GetHooksListing) -> Any:
-    events = [wire.HookEventInfo(name, hook_count=0) for name in wire.HOOK_EVENTS]
-    return wire.HooksListingResult(events, [], events, {}, errors=[])
-
-
-def _suggest_files(engine: Engine, body: wire.FileSuggestions) -> Any:
-    from .demo import list_files  # not before it is needed: the program starts fast
-
-    names = [it for it in list_files(engine.session.cwd) if body.query.lower() in it.lower()]
-    found = [wire.FileSuggestion(name, score=1) for name in names[:MOST_SUGGESTIONS]]
-    return wire.FileSuggestionsResult(found, engine.session.cwd)
 
 
 def _read_file(engine: Engine, body: wire.ReadFile) -> Any:
@@ -276,9 +296,8 @@ def _read_file(engine: Engine, body: wire.ReadFile) -> Any:
     try:
         with open(path, "rb") as file:
             data = file.read()
-    except (OSError, ValueError) as error:  # such as a path with a null byte
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise _Declined(f"Cannot read {body.path}: {reason}", None) from None
+    except OSError as error:
+        raise _Declined(f"Cannot read {body.path}: {error.strerror}") from None
     kept = data if body.max_bytes is None else data[: body.max_bytes]
     truncated = True if len(kept) < len(data) else None
     if body.encoding == "base64":
@@ -288,13 +307,12 @@ def _read_file(engine: Engine, body: wire.ReadFile) -> Any:
 
 
 async def _call(engine: Engine, body: wire.McpCall) -> Any:
-    _, _, rest = body.tool.partition("mcp__")
-    server, _, tool = rest.partition("__")
+    server = body.tool.removeprefix("mcp__").partition("__")[0]
     if server not in engine.session.mcp_tools:
-        raise _Declined(f"Tool not found: {body.tool}", None)
-    answer = await call_tool(engine, server, tool, body.arguments or {}, new_id("toolu"))
+        raise _Declined(f"Tool not found: {body.tool}")
+    answer = await call_tool(engine, body.tool, body.arguments or {}, new_id("toolu"))
     if answer.get("isError"):
-        raise _Declined(str(answer.get("content")), None)
+        raise _Declined(str(answer.get("content")))
     return wire.McpCallResult(answer.get("content"), answer.get("structuredContent"))
 
 
@@ -302,7 +320,7 @@ async def _read_resource(engine: Engine, body: wire.McpReadResource) -> Any:
     try:
         answer = await read_resource(engine, body.server_name, body.uri)
     except (Refused, StreamClosed, TimedOut) as error:
-        raise _Declined(f"Cannot read {body.uri}: {error}", None) from None
+        raise _Declined(f"Cannot read {body.uri}: {error}") from None
     contents = [it for it in answer.get("contents", ()) if isinstance(it, dict)]
     return wire.ReadResourceResult(
         [
@@ -315,48 +333,22 @@ async def _read_resource(engine: Engine, body: wire.McpReadResource) -> Any:
 _HANDLERS: dict[type, Callable[[Engine, Any], Any]] = {
     wire.SetPermissionMode: _set_mode,
     wire.SetModel: _set_model,
-    wire.SetMaxThinkingTokens: _done,
     wire.McpStatus: lambda engine, body: wire.McpStatusResult(_server_states(engine)),
-    wire.McpReconnect: _known_server,
-    wire.McpToggle: _known_server,
+    wire.McpReconnect: _reconnect,
+    wire.McpToggle: _reconnect,
     wire.McpSetServers: _set_servers,
-    wire.McpMessage: _done,
     wire.StopTask: _stop_task,
-    wire.GetTaskOutput: _task_output,
-    wire.BackgroundTasks: lambda engine, body: wire.BackgroundTasksResult(backgrounded=False),
     wire.CancelAsyncMessage: _cancel_message,
     wire.RewindFiles: _rewind,
-    wire.EndSession: _done,
-    wire.ApplyFlagSettings: _apply_settings,
-    wire.FileSuggestions: _suggest_files,
-    wire.GenerateSessionTitle: lambda engine, body: wire.GenerateSessionTitleResult(
-        body.description[:50]
-    ),
     wire.GetBinaryVersion: lambda engine, body: wire.BinaryVersionResult(
         engine.session.persona.version
     ),
     wire.GetContextUsage: _context,
-    wire.GetHooksListing: _hooks,
-    wire.GetSessionCost: lambda engine, body: wire.SessionCostResult(f"${engine.session.cost:.4f}"),
     wire.GetSettings: _settings,
-    wire.GetUsage: _usage,
-    wire.ListModels: lambda engine, body: wire.ListModelsResult(models()),
-    wire.ListPermissionRules: _rules,
+    wire.ListModels: lambda engine, body: wire.ListModelsResult(_models()),
     wire.McpCall: _call,
     wire.McpReadResource: _read_resource,
     wire.ReadFile: _read_file,
-    wire.RegisterRepoRoot: lambda engine, body: wire.RegisterRepoRootResult(body.directory),
-    wire.ReloadOutputStyles: lambda engine, body: wire.ReloadOutputStylesResult(list(STYLES)),
-    wire.ReloadPlugins: lambda engine, body: wire.ReloadPluginsResult(
-        [], [], [], _server_states(engine), error_count=0
-    ),
-    wire.ReloadSkills: lambda engine, body: wire.ReloadSkillsResult([]),
-    wire.RenameSession: _rename,
-    wire.SeedReadState: _done,
-    wire.SetHasSubscribers: _done,
-    wire.SideQuestion: lambda engine, body: wire.SideQuestionResult(
-        f"(simulation) {body.question}", synthetic=False
-    ),
-    wire.UpdateSettings: _ignore,
+    wire.RenameSession: lambda engine, body: give_title(engine, body.title),
 }
-"""What answers each request: with a result, or a coroutine that gives it later."""
+"""The function for each request; it returns the result, or a coroutine that does."""

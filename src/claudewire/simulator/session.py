@@ -1,33 +1,21 @@
-"""The session on the CLI's side: its settings, its history, its costs, and where it is kept."""
+"""The session on the CLI's side: its settings, its history, its costs, and its place on disk."""
 
 from __future__ import annotations
 
-import os
-import time
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from datetime import UTC, datetime
+from fnmatch import fnmatchcase
+from typing import Any
+from uuid import uuid4
 
 import msgspec
 
-from ..wire import AgentDefinition, BackgroundTask, Initialize, ModelUsage, UserMessage, prepared
+from .. import wire
 from .configuration import Configuration
 from .flags import Flags, is_uuid
 from .personas import LATEST, Persona
+from .servers import ServerState
 from .stored import NotResumable, SessionStore, Stored, take_up
-
-if TYPE_CHECKING:
-    from .servers import ExternalServer
-
-__all__ = [
-    "MODELS",
-    "STRUCTURED_OUTPUT",
-    "WANT_A_PERSON",
-    "ServerState",
-    "SimulatedSession",
-    "new_id",
-    "new_uuid",
-    "timestamp",
-]
 
 MODELS = {
     "default": "claude-opus-5-5",
@@ -37,95 +25,36 @@ MODELS = {
     "haiku": "claude-haiku-5-5",
 }
 
-TOOLS = (
-    "Task",
-    "Bash",
-    "Glob",
-    "Grep",
-    "LS",
-    "Read",
-    "Edit",
-    "Write",
-    "NotebookEdit",
-    "WebFetch",
-    "WebSearch",
-    "TodoWrite",
-    "AskUserQuestion",
-    "ExitPlanMode",
-)
+_TOOLS = """
+Task Bash Glob Grep LS Read Edit Write NotebookEdit WebFetch WebSearch TodoWrite AskUserQuestion
+ExitPlanMode
+"""
+TOOLS = tuple(_TOOLS.split())
 
 STRUCTURED_OUTPUT = "StructuredOutput"
 """The tool with which the model returns structured output."""
 
 WANT_A_PERSON = ("AskUserQuestion", "ExitPlanMode")
-"""The tools that ask the user, and do not exist where there is no user to ask."""
+"""The tools that ask the user; they do not exist without one."""
 
 
 def new_uuid() -> str:
-    """A random UUID, without importing `uuid`, which is slow."""
-    text = os.urandom(16).hex()
-    return f"{text[:8]}-{text[8:12]}-4{text[13:16]}-8{text[17:20]}-{text[20:]}"
+    """Return a random UUID."""
+    return str(uuid4())
 
 
 def new_id(prefix: str) -> str:
-    """A random id as the API makes them, such as `toolu_…` or `msg_…`."""
-    return f"{prefix}_{os.urandom(12).hex()}"
+    """Return a random id in the form of the API, such as `toolu_…` or `msg_…`."""
+    return f"{prefix}_{uuid4().hex[:24]}"
 
 
 def timestamp() -> str:
-    """The current time, as messages carry it."""
-    now = time.time()
-    return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(now))}.{int(now * 1000) % 1000:03}Z"
-
-
-class ServerState:
-    """What the CLI knows of an MCP server.
-
-    Attributes:
-        source: `sdk` for one in the application, else where it is configured.
-        config: how it is started or reached.
-        status: `connected`, `failed` or `pending`.
-        error: why it is not connected.
-        about: what it says of itself.
-        tools: its tools.
-        server: the connection, if it is not in the application.
-    """
-
-    def __init__(self, source: str = "sdk", config: dict[str, Any] | None = None) -> None:
-        self.source = source
-        self.config = config
-        self.status: str = "pending"
-        self.error: str | None = None
-        self.about: dict[str, Any] = {}
-        self.tools: list[dict[str, Any]] = []
-        self.server: ExternalServer | None = None
-
-    def connected(self, tools: Any) -> None:
-        """It works, and has these tools."""
-        self.status, self.tools = "connected", tools if isinstance(tools, list) else []
-
-    def failed(self, error: str) -> None:
-        """It does not work."""
-        self.status, self.error = "failed", error
+    """Return the current time as messages carry it."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 class SimulatedSession:
-    """Everything that the CLI keeps from one turn to the next.
-
-    Args:
-        flags: how the CLI was called.
-        persona: which version it plays.
-        cwd: its working directory.
-        env: its environment.
-        store: where conversations are kept.
-        branch: the branch of the git repository in the working directory.
-        configuration: what files and flags configure.
-    """
-
-    stored: Stored | None = None
-    """What it takes up."""
-    not_resumable: str | None = None
-    """Why it cannot take up what it should."""
+    """Everything that the CLI keeps from one turn to the next."""
 
     def __init__(
         self,
@@ -148,111 +77,102 @@ class SimulatedSession:
         bypasses = flags.dangerously_skip_permissions
         configured = "bypassPermissions" if bypasses else self.configuration.mode
         self.mode: str = flags.permission_mode or configured or "default"
-        self.model: str = self.resolve_model(flags.model or self.configuration.model)
-        self.history: list[dict[str, Any]] = []
-        self.resumed: bool = False
-        self.taken: bool = False
-        self.id: str = self._choose_id()
-        self.setup: Initialize = Initialize()
-        self._agents_of_flag = _agents(flags.agents)
-        self.servers: dict[str, ServerState] = {}
-        self.rules: list[tuple[str, str]] = []
-        self.settings: dict[str, Any] = {}
-        self.ignored: set[str] = set()
-        self.tasks: dict[str, BackgroundTask] = {}
+        self.model: str = self.resolve_model(flags.model or self.configuration.text("model"))
         self.effort: str = flags.effort or "medium"
         self.state: str = "idle"
+        self.title: str | None = flags.name
         self.prompt_id: str = new_uuid()
-        self.subagents: dict[str, int] = {}
-        self.cost: float = 0.0
-        self.spent: dict[str, ModelUsage] = {}
-        self.unreported: dict[str, ModelUsage] = {}
-        if self.stored is not None and self.stored.costs is not None:
-            self._take_up_costs(self.stored.costs)
-        self.results: int = 0
+        self.setup: wire.Initialize = wire.Initialize()
+        self._agents_of_flag = _agents(flags.agents)
+        self.servers: dict[str, ServerState] = {}
+        self.added_rules: dict[str, list[str]] = {"allow": [], "ask": [], "deny": []}
+        self.added_folders: list[str] = []
+        self.ignored: set[str] = set()
+        self.tasks: dict[str, wire.BackgroundTask] = {}
+        self.stop_work: dict[str, Callable[[], None]] = {}
+        self.notices: list[wire.UserMessage] = []
+        self.checkpoints: dict[str, dict[str, bytes | None]] = {}
         self.announced: bool = False
         self.turns: int = 0
+        self.results: int = 0
         self.exit_status: int = 0
-        self.title: str | None = None
-        self.notices: list[UserMessage] = []
-        self.checkpoints: dict[str, dict[str, bytes | None]] = {}
-        self.file_versions: dict[str, int] = {}
-        self.in_background: int = 0
-        self.stop_work: dict[str, Callable[[], None]] = {}
-
-    @property
-    def mcp_tools(self) -> dict[str, list[dict[str, Any]]]:
-        """The tools of each server that is connected."""
-        return {name: it.tools for name, it in self.servers.items() if it.status == "connected"}
-
-    def resolve_model(self, name: str | None) -> str:
-        """The full name of a model, given a short name or none."""
-        return MODELS.get(name or "default", name or "")
+        self.history: list[dict[str, Any]] = []
+        self.cost: float = 0.0
+        self.spent: dict[str, wire.ModelUsage] = {}
+        self.unreported: dict[str, wire.ModelUsage] = {}
+        self.stored: Stored | None = None
+        self.resumed: bool = False
+        self.not_resumable: str | None = None
+        """Why the requested session cannot be resumed."""
+        self.taken: bool = False
+        """Whether the requested id is in use."""
+        self.id: str = self._choose_id()
 
     def _choose_id(self) -> str:
-        """The id of the session that the flags ask for. Sets `resumed` if it was found."""
-        wanted = self.flags.resume or None
-        if self.flags.continue_ and self.store is not None:
+        """Return the id that the flags ask for, and resume its session."""
+        flags = self.flags
+        wanted = flags.resume or None
+        if flags.continue_ and self.store is not None:
             wanted = self.store.latest()
         if wanted is None:
-            return self._new_id()
+            if flags.session_id and self.store is not None:
+                self.taken = self.store.load(flags.session_id) is not None
+            return flags.session_id or new_uuid()
         if self.store is not None and not is_uuid(wanted):
             wanted = self.store.titled(wanted) or wanted
-        if not self._take_up(wanted) or not self.flags.fork_session:
+        self._take_up(wanted)
+        if not self.resumed or not flags.fork_session:
             return wanted
         if self.stored is not None:
             self.stored = self.stored._replace(to_copy=self.stored.branch)
-        return self.flags.session_id or new_uuid()
+        return flags.session_id or new_uuid()
 
-    def _take_up(self, wanted: str) -> bool:
-        """Go on with a session; False if there is none, or not at the requested message."""
+    def _take_up(self, wanted: str) -> None:
+        """Go on with a session, if it exists and has the requested message."""
         if self.store is None:
-            # One that keeps no sessions takes up any, so that a session can be restarted with it.
+            # Without a store any session can be resumed, so that tests can restart sessions.
             self.resumed = is_uuid(wanted)
-            return self.resumed
+            return
         entries = self.store.load(wanted)
         if entries is None:
-            return False
-        flags = self.flags
+            return
         try:
-            stored = take_up(entries, at=flags.resume_session_at, drops=flags.resume_drops_turn)
+            stored = take_up(entries, at=self.flags.resume_session_at)
         except NotResumable as error:
             self.not_resumable = str(error)
-            return False
+            return
         self.stored, self.history, self.resumed = stored, stored.history, True
-        return True
-
-    def _new_id(self) -> str:
-        """The id for a new session. Sets `taken` if the requested one is in use."""
-        wanted = self.flags.session_id
-        if wanted and self.store is not None:
-            self.taken = self.store.load(wanted) is not None
-        return wanted or new_uuid()
+        if stored.costs is not None:
+            self._take_up_costs(stored.costs)
 
     def _take_up_costs(self, costs: dict[str, Any]) -> None:
-        """Restore the costs of a resumed session."""
+        """Restore the costs of a resumed session, unless another CLI noted them differently."""
         try:
-            spent = msgspec.convert(costs["modelUsage"], prepared(dict[str, ModelUsage]))
+            self.spent = msgspec.convert(
+                costs["modelUsage"], wire.prepared(dict[str, wire.ModelUsage])
+            )
             self.cost = msgspec.convert(costs["totalCostUSD"], float)
         except (KeyError, msgspec.ValidationError):
-            return  # written by a CLI that notes it otherwise
-        for name, usage in spent.items():
-            taken, given = _tokens(usage)
-            self.spent[name] = _model_usage(name, taken, given, usage.cost_usd or 0.0)
+            return
+
+    def forget(self) -> None:
+        """Begin another conversation, under another id."""
+        self.id, self.stored = new_uuid(), None
+        self.history, self.cost = [], 0.0
+        self.spent, self.unreported = {}, {}
 
     @property
-    def agents(self) -> Mapping[str, AgentDefinition]:
-        """The agents that it was given: in `initialize` or, as all versions read, by a flag."""
-        told = self.setup.agents if self.persona.reads_agents else None
-        return {**self._agents_of_flag, **(told or {})}
+    def agents(self) -> Mapping[str, wire.AgentDefinition]:
+        """The agents of `initialize` and of the command line."""
+        return {**self._agents_of_flag, **(self.setup.agents or {})}
 
     def stamp(self) -> dict[str, Any]:
-        """The fields that every message of the CLI carries."""
+        """Return the fields that every message of the CLI carries."""
         return {"uuid": new_uuid(), "session_id": self.id}
 
     @property
     def transcript(self) -> str:
-        """The file in which the conversation is kept."""
+        """The file of the conversation."""
         folder = self.store.folder if self.store is not None else self.cwd
         return f"{folder}/{self.id}.jsonl"
 
@@ -261,30 +181,13 @@ class SimulatedSession:
         """Whether the SDK decides on permissions."""
         return self.flags.permission_prompt_tool is not None
 
-    def circumstances(self) -> dict[str, Any]:
-        """The fields with which every entry of a transcript ends."""
-        return {
-            "userType": "external",
-            "entrypoint": self.env.get("CLAUDE_CODE_ENTRYPOINT") or "sdk-cli",
-            "cwd": self.cwd,
-            "sessionId": self.id,
-            "version": self.persona.version,
-            "gitBranch": self.branch,
-        }
-
     def remember(self, role: str, text: str) -> None:
-        """Keep what was said, for the scenario to read."""
+        """Add to the history, which scenarios can read."""
         self.history.append({"type": role, "text": text})
 
-    def forget(self) -> None:
-        """Begin another conversation, under another id."""
-        self.id, self.stored = new_uuid(), None
-        self.history, self.cost = [], 0.0
-        self.spent, self.unreported = {}, {}
-
-    def replay_of(self, message: UserMessage, uuid: str | None = None) -> UserMessage:
-        """The echo of a prompt; `uuid` is for one that came without."""
-        return UserMessage(
+    def replay_of(self, message: wire.UserMessage, uuid: str | None = None) -> wire.UserMessage:
+        """Return the echo of a prompt; `uuid` is for a prompt that has none."""
+        return wire.UserMessage(
             message=message.message,
             uuid=message.uuid or uuid or new_uuid(),
             session_id=self.id,
@@ -292,63 +195,65 @@ class SimulatedSession:
             is_replay=True,
         )
 
+    # --- models and tools ------------------------------------------------------------------------
+
+    def resolve_model(self, name: str | None) -> str:
+        """Return the full name of a model, given a short name or none."""
+        return MODELS.get(name or "default", name or "")
+
+    @property
+    def mcp_tools(self) -> dict[str, list[dict[str, Any]]]:
+        """The tools of each server that is connected."""
+        return {name: it.tools for name, it in self.servers.items() if it.status == "connected"}
+
     def tools(self) -> list[str]:
-        """The names of the tools that the agent has."""
+        """Return the names of the tools that the agent has."""
         chosen = self.flags.tools
         names = [tool for tool in TOOLS if chosen is None or tool in chosen or "default" in chosen]
-        for tool in WANT_A_PERSON:
-            known = tool != "AskUserQuestion" or self.persona.asks_questions
-            if tool in names and not (self.can_ask and known):
-                names.remove(tool)
-        denied = self.denied()
-        names = [tool for tool in names if tool not in denied]
         for server, tools in self.mcp_tools.items():
             names += [f"mcp__{server}__{tool.get('name')}" for tool in tools]
-        return names
+        asking = () if self.can_ask else WANT_A_PERSON
+        return [name for name in names if name not in asking and not self.is_removed(name)]
 
-    def denied(self) -> list[str]:
-        """The rules that deny, of the flags and the settings."""
-        return [*self.flags.disallowed_tools, *self.configuration.rules("deny")]
+    def is_removed(self, tool: str) -> bool:
+        """Whether a rule denies every use of a tool, so that the model does not have it."""
+        rules = [rule for rule, _, _ in self.rules("deny")]
+        server = tool.rpartition("__")[0]
+        return server in rules or any(fnmatchcase(tool, rule) for rule in rules)
+
+    def rules(self, behavior: str) -> list[tuple[str, str | None, str]]:
+        """Return the permission rules of flags, settings and answers, each with root and source."""
+        flags = {"allow": self.flags.allowed_tools, "deny": self.flags.disallowed_tools}
+        return [
+            *((rule, None, "cliArg") for rule in flags.get(behavior, ())),
+            *self.configuration.rules(behavior),
+            *((rule, None, "session") for rule in self.added_rules[behavior]),
+        ]
+
+    # --- costs -----------------------------------------------------------------------------------
 
     def spend(self, input_tokens: int, output_tokens: int, cost: float) -> None:
-        """Add up what a model call has used. The figures are invented, their sums are correct."""
+        """Add the use of a model call. The figures are invented, their sums are correct."""
         self.cost = round(self.cost + cost, 6)
         for book in (self.spent, self.unreported):
-            before = [book[self.model]] if self.model in book else []
-            taken, given = _tokens(*before)
-            total = round(cost + sum(it.cost_usd or 0 for it in before), 6)
-            book[self.model] = _model_usage(
-                self.model, taken + input_tokens, given + output_tokens, total
+            before = book.get(self.model, wire.ModelUsage())
+            book[self.model] = wire.ModelUsage(
+                input_tokens=(before.input_tokens or 0) + input_tokens,
+                output_tokens=(before.output_tokens or 0) + output_tokens,
+                cache_read_input_tokens=0,
+                cache_creation_input_tokens=0,
+                web_search_requests=0,
+                cost_usd=round((before.cost_usd or 0) + cost, 6),
+                context_window=200_000,
+                max_output_tokens=64_000,
             )
 
 
-def _tokens(*spent: ModelUsage) -> tuple[int, int]:
-    return sum(it.input_tokens or 0 for it in spent), sum(it.output_tokens or 0 for it in spent)
-
-
-def _model_usage(model: str, input_tokens: int, output_tokens: int, cost: float) -> ModelUsage:
-    """What a model has used."""
-    return ModelUsage(
-        input_tokens=input_tokens,
-        output_tokens=output_tokens,
-        thinking_tokens=0,
-        cache_read_input_tokens=0,
-        cache_creation_input_tokens=0,
-        cache_creation_ephemeral_5m_input_tokens=0,
-        cache_creation_ephemeral_1h_input_tokens=0,
-        web_search_requests=0,
-        cost_usd=cost,
-        context_window=200_000,
-        max_output_tokens=64_000,
-        canonical_model=model,
-        provider="firstParty",
-        cost_basis="list",
-    )
-
-
-def _agents(text: str | None) -> dict[str, AgentDefinition]:
-    """Read the agents of the command line; one that is not valid is ignored, with all others."""
+def _agents(text: str | None) -> dict[str, wire.AgentDefinition]:
+    """Read the agents of the command line; if one is invalid, all are ignored."""
     try:
-        return msgspec.json.decode(text or "{}", type=prepared(dict[str, AgentDefinition]))
+        return msgspec.json.decode(
+            text or "{}", type=wire.prepared(dict[str, wire.AgentDefinition])
+        )
     except msgspec.MsgspecError:
         return {}

@@ -1,7 +1,6 @@
-"""Conversations on disk: where they are, and how one is taken up again.
+"""Conversations on disk: their layout, and resuming one.
 
-Transcripts of real CLIs are read as well as our own. Reading happens before the engine runs; what
-it writes later is appended by its host.
+Transcripts of real CLIs can be resumed, too. Reading happens before the engine runs.
 """
 
 from __future__ import annotations
@@ -14,57 +13,44 @@ from typing import Any, NamedTuple
 
 from ..wire import load
 
-__all__ = ["NotResumable", "SessionStore", "Stored", "append_entries", "branch_of", "take_up"]
-
 Entry = dict[str, Any]
 
 _SUFFIX = ".jsonl"
 
-# File names have at most 255 bytes; a checksum tells longer folders apart.
 _LONGEST_FOLDER = 200
+"""File names have at most 255 bytes; a checksum distinguishes longer folders."""
+
+_NO_PROMPTS = ("<command-", "<local-command-", "<task-notification", "[Request interr")
+"""The beginnings of texts that the CLI itself writes in the user's place."""
 
 
 class SessionStore:
-    """Where the sessions of one working directory are kept.
+    """The conversations of one working directory.
 
     The layout is that of the real CLI: a folder for each working directory, in it a file of JSON
     Lines for each session.
-
-    Args:
-        config_dir: the CLI's own folder. Nothing outside it is touched.
-        cwd: the working directory.
-        enabled: whether anything is written. Reading works in any case.
     """
 
     def __init__(self, config_dir: str, cwd: str, enabled: bool) -> None:
         self.enabled = enabled
         self.folder: str = os.path.join(config_dir, "projects", _folder_name(cwd))
 
-    def path(self, session_id: str) -> str:
-        """The file of a session.
-
-        Raises:
-            ValueError: the id cannot be the name of a file.
-        """
-        if not _is_id(session_id):
-            raise ValueError(f"{session_id!r} cannot be the id of a session")
-        return os.path.join(self.folder, session_id + _SUFFIX)
-
     def load(self, session_id: str) -> list[Entry] | None:
-        """Read the entries of a session; None if there is none. Broken lines are skipped."""
-        if not _is_id(session_id):
+        """Read the entries of a session, except broken lines; None if it does not exist."""
+        if not session_id.replace("-", "").replace("_", "").isalnum():
             return None
         try:
-            with open(self.path(session_id), "rb") as file:
+            with open(os.path.join(self.folder, session_id + _SUFFIX), "rb") as file:
                 lines = file.read().split(b"\n")
-        except FileNotFoundError:
+        except OSError:
             return None
         return [entry for line in lines if (entry := _entry(line)) is not None]
 
     def titled(self, title: str) -> str | None:
-        """Find the newest session that a person has given this title."""
+        """Find the newest session with this title."""
         for _, session_id in sorted(self._sessions(), reverse=True):
-            titles = [it["customTitle"] for it in self.load(session_id) or () if _is_title(it)]
+            entries = self.load(session_id) or ()
+            titles = [it.get("customTitle") for it in entries if it.get("type") == "custom-title"]
             if titles and titles[-1] == title:
                 return session_id
         return None
@@ -83,25 +69,17 @@ class SessionStore:
             return
 
 
-def _is_title(entry: Entry) -> bool:
-    return entry.get("type") == "custom-title" and isinstance(entry.get("customTitle"), str)
-
-
 def append_entries(path: str, entries: Iterable[Entry]) -> None:
-    """Add entries to a file, which is created if need be; one without lines is written anew."""
+    """Add entries to a file; replace the contents of a file that has no lines."""
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
     data = b"".join(_line(entry) for entry in entries)
     anew = 0 if path.endswith(_SUFFIX) else os.O_TRUNC
     with open(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | anew, 0o600), "ab") as file:
         file.write(data)
         file.flush()
-        # The file system's own clock may be too coarse to tell which session is the newest.
+        # The clock of the file system may be too coarse to find the newest session.
         now = time.time_ns()
         os.utime(file.fileno(), ns=(now, now))
-
-
-def _is_id(text: str) -> bool:
-    return text.isascii() and text.replace("-", "").replace("_", "").isalnum() and len(text) <= 128
 
 
 def _folder_name(cwd: str) -> str:
@@ -110,7 +88,7 @@ def _folder_name(cwd: str) -> str:
 
 
 def _checksum(text: str) -> str:
-    """The checksum of the real CLI: 32 bits, written to the base of 36."""
+    """The checksum of the real CLI: 32 bits, to the base of 36."""
     number = 0
     for unit in memoryview(text.encode("utf-16-le", "surrogatepass")).cast("H"):
         number = (number * 31 + unit) & 0xFFFFFFFF
@@ -123,12 +101,8 @@ def _checksum(text: str) -> str:
 
 
 def _line(entry: Entry) -> bytes:
-    return (
-        json.dumps(entry, separators=(",", ":"), ensure_ascii=False).encode(
-            "utf-8", "backslashreplace"
-        )
-        + b"\n"
-    )
+    text = json.dumps(entry, separators=(",", ":"), ensure_ascii=False)
+    return text.encode("utf-8", "backslashreplace") + b"\n"
 
 
 def _entry(line: bytes) -> Entry | None:
@@ -139,63 +113,41 @@ def _entry(line: bytes) -> Entry | None:
     return entry if isinstance(entry, dict) else None
 
 
-# --- taking one up --------------------------------------------------------------------------------
+# --- resuming -------------------------------------------------------------------------------------
 
 
 class NotResumable(Exception):
-    """The conversation cannot be taken up where that was asked for; the message says why."""
+    """The conversation cannot go on at the requested message; the message says why."""
 
 
 class Stored(NamedTuple):
-    """A conversation as far as it goes on.
-
-    Attributes:
-        leaf: the last entry, to which the next is attached.
-        branch: the entries that lead to it.
-        history: what was said, by whom.
-        costs: what was spent, as the CLI last noted it; None if it did not.
-        position: how many prompts a person has written, and how many turns followed the last.
-        to_copy: entries that another file, that of a fork, begins with.
-    """
+    """The part of a conversation that goes on, up to `leaf`; a fork begins with a copy of it."""
 
     leaf: str | None
     branch: list[Entry]
     history: list[Entry]
     costs: Entry | None
-    position: tuple[int, int]
     to_copy: list[Entry] = []
 
 
-def take_up(entries: Sequence[Entry], *, at: str | None = None, drops: str | None = None) -> Stored:
+def take_up(entries: Sequence[Entry], *, at: str | None = None) -> Stored:
     """Find out where a conversation goes on.
 
-    Args:
-        entries: all that was kept of it.
-        at: the message after which it goes on; None for the last.
-        drops: the only prompt that may be lost by that, with what followed it.
-
     Raises:
-        NotResumable: there is no such message, or more than that prompt would be lost.
+        NotResumable: there is no such message.
     """
-    whole = branch_of(entries)
-    branch = whole
+    branch = _branch_of(entries)
     if at is not None:
-        places = [n for n, it in enumerate(whole) if it.get("uuid") == at]
+        places = [number for number, it in enumerate(branch, 1) if it.get("uuid") == at]
         if not places:
             raise NotResumable(f"No message found with message.uuid of: {at}")
-        branch = whole[: places[-1] + 1]
-        _check_loss(whole[places[-1] + 1 :], at, drops)
+        branch = branch[: places[-1]]
     costs = [it for it in entries if it.get("type") == "cost-state"]
-    return Stored(
-        branch[-1].get("uuid") if branch else None,
-        branch,
-        list(_said(branch)),
-        costs[-1] if costs else None,
-        _position(branch),
-    )
+    leaf = branch[-1].get("uuid") if branch else None
+    return Stored(leaf, branch, list(_said(branch)), costs[-1] if costs else None)
 
 
-def branch_of(entries: Sequence[Entry]) -> list[Entry]:
+def _branch_of(entries: Sequence[Entry]) -> list[Entry]:
     """The entries of the main conversation that lead to the last one, from the first."""
     known = {it["uuid"]: it for it in entries if _is_linked(it)}
     last = next((it for it in reversed(entries) if _is_linked(it)), None)
@@ -214,20 +166,6 @@ def _is_linked(entry: Entry) -> bool:
     return has_place and not entry.get("isSidechain")
 
 
-def _check_loss(lost: Sequence[Entry], at: str, drops: str | None) -> None:
-    if drops is None or not lost:
-        return
-    prompts = [it for it in lost if _is_prompt(it)]
-    if prompts and prompts[0] is lost[0] and prompts[0].get("uuid") == drops and not prompts[1:]:
-        return
-    wrong = next((it for it in prompts if it.get("uuid") != drops), lost[0])
-    raise NotResumable(
-        f"Resume rejected by --resume-drops-turn: resuming at {at} would discard entries not "
-        f"attributable to turn {drops}: range does not start with the declared turn prompt; first "
-        f"discarded entry 0 [type={wrong.get('type')}, uuid={wrong.get('uuid')}]"
-    )
-
-
 def _said(branch: Iterable[Entry]) -> Iterator[Entry]:
     """The prompts, and the last words of the model after each."""
     answer: Entry | None = None
@@ -241,10 +179,6 @@ def _said(branch: Iterable[Entry]) -> Iterator[Entry]:
             answer = {"type": "assistant", "text": _text(entry), "uuid": entry["uuid"]}
     if answer is not None:
         yield answer
-
-
-_NO_PROMPTS = ("<command-", "<local-command-", "<task-notification", "[Request interr")
-"""With this begins what the CLI itself has written in the user's place."""
 
 
 def _is_prompt(entry: Entry) -> bool:
@@ -262,11 +196,3 @@ def _text(entry: Entry) -> str:
     blocks = content if isinstance(content, list) else ()
     texts = [it.get("text") for it in blocks if isinstance(it, dict) and it.get("type") == "text"]
     return "\n".join(text for text in texts if isinstance(text, str))
-
-
-def _position(branch: Iterable[Entry]) -> tuple[int, int]:
-    for entry in reversed(list(branch)):
-        place = entry.get("turnPosition")
-        if isinstance(place, dict):
-            return int(place.get("promptIndex", 0)), int(place.get("turnIndex", 0))
-    return 0, 0

@@ -12,7 +12,7 @@
 
 Calls block the calling thread while the work happens in one background thread, which all sessions
 share. Any thread may call, also one that runs an event loop. Ctrl-C interrupts any wait; leaving a
-`with` block closes its session. It uses `claudewire.session` and `claudewire.store` and adds
+`with` block closes its session. It uses `claudewire.session` and `claudewire.transcripts` and adds
 nothing to them: start reading with `session`, and then `portal`, which runs the event loop.
 """
 
@@ -23,25 +23,22 @@ from typing import TYPE_CHECKING
 from .._package import lazy_exports
 from .pool import Pool
 from .session import Session, open, run
-from .turn import InterruptReceipt, Reader, Subscription, Turn, TurnReader, TurnStarted
+from .turn import Reader, Subscription, Turn, TurnReader
 
 if TYPE_CHECKING:
-    from .sessions import Sessions, Transcript
+    from ..transcripts import Transcripts
 
 __all__ = [
-    "InterruptReceipt",
     "Pool",
     "Reader",
     "Session",
-    "Sessions",
     "Subscription",
-    "Transcript",
+    "Transcripts",
     "Turn",
     "TurnReader",
-    "TurnStarted",
     "open",
     "run",
 ]
 
 if not TYPE_CHECKING:  # a program that talks to a CLI need not load what reads transcripts
-    __getattr__, __dir__ = lazy_exports(__name__, {".sessions": "Sessions Transcript"})
+    __getattr__, __dir__ = lazy_exports(__name__, {"..transcripts": "Transcripts"})

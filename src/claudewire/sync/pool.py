@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
 from ..options import Options
 from ..session import Pool as AsyncPool
 from ..session import PoolStats
+from ..session import Session as AsyncSession
 from .portal import portal
 from .session import Session
 
@@ -14,11 +15,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from ..launch import Connect
-    from ..options import OptionsDict, OptionsWithoutOutput
-    from ..session import OutputT
-    from ..session import Session as AsyncSession
-
-__all__ = ["Pool"]
+    from ..options import OptionsDict
 
 
 class Pool:
@@ -39,7 +36,6 @@ class Pool:
         size: int = 2,
         max_starting: int = 4,
         transport: Connect | None = None,
-        idle_timeout: float | None = None,
         **changes: Unpack[OptionsDict],
     ) -> None:
         self._pool = AsyncPool(
@@ -47,23 +43,22 @@ class Pool:
             size=size,
             max_starting=max_starting,
             transport=transport,
-            idle_timeout=idle_timeout,
             **changes,
         )
         self._portal = portal()
 
     @property
     def options(self) -> Options:
-        """The options of every session, unless `open` overrides them."""
+        """The options of every session."""
         return self._pool.options
 
     @property
     def stats(self) -> PoolStats:
-        """How many CLIs there are, and how often one was ready."""
+        """The number of CLIs, and how often one was ready."""
         return self._portal.do(lambda: self._pool.stats)
 
     def start(self) -> Pool:
-        """Start to fill the pool. It does not wait until CLIs are ready; `ready` does."""
+        """Start to fill the pool, without waiting; `ready` waits."""
         self._portal.close_at_exit(self._pool)
         self._portal.call(self._pool.start)
         return self
@@ -78,28 +73,14 @@ class Pool:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    @overload
-    def open(
-        self,
-        *,
-        output: type[OutputT],
-        timeout: float | None = None,
-        **changes: Unpack[OptionsWithoutOutput],
-    ) -> Session[OutputT]: ...
-
-    @overload
-    def open(
-        self, *, timeout: float | None = None, **changes: Unpack[OptionsDict]
-    ) -> Session[Any]: ...
-
-    def open(self, *, timeout: float | None = None, **changes: Any) -> Session[Any]:
+    def open(self, *, name: str | None = None, timeout: float | None = None) -> Session[Any]:
         """Open a session."""
 
         async def take() -> AsyncSession[Any]:
-            return await self._pool.open(**changes)
+            return await self._pool.open(name=name)
 
         return Session(self._portal.call_within(timeout, take), self._portal)
 
-    def ready(self, *, timeout: float | None = None, **changes: Unpack[OptionsDict]) -> None:
-        """Keep CLIs with these options from now on, and wait until they are ready."""
-        self._portal.call_within(timeout, self._pool.ready, **changes)
+    def ready(self, *, timeout: float | None = None) -> None:
+        """Wait until the pool is full."""
+        self._portal.call_within(timeout, self._pool.ready)

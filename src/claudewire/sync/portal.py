@@ -16,15 +16,13 @@ from concurrent.futures import CancelledError, Future
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Generic, ParamSpec, Protocol, TypeVar
+from typing import Any, ParamSpec, Protocol, TypeVar
 
 import anyio
 from anyio.from_thread import BlockingPortal
 
 from ..concurrency import ends_the_caller
 from ..errors import SessionClosed
-
-__all__ = ["Closable", "Portal", "portal"]
 
 P = ParamSpec("P")
 ResultT = TypeVar("ResultT")
@@ -44,35 +42,9 @@ class Closable(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Raised:
-    """What a call raised that would otherwise end the event loop, and all sessions in it."""
+    """An exception of a call that would end the event loop, and all sessions in it."""
 
     error: BaseException
-
-
-class _Call(Generic[ResultT]):
-    """What runs in the event loop while another thread waits for it."""
-
-    def __init__(self, function: Callable[[], Awaitable[ResultT]], seconds: float | None) -> None:
-        self._function = function
-        self._seconds = seconds
-        self._scope: anyio.CancelScope | None = None
-
-    async def run(self) -> ResultT | _Raised:
-        try:
-            with anyio.move_on_after(self._seconds) as self._scope:
-                return await self._function()
-        except Exception:
-            raise
-        except BaseException as error:
-            if ends_the_caller(error):
-                raise
-            return _Raised(error)
-        raise TimeoutError(f"The call took longer than {self._seconds:g} s")
-
-    async def cancel(self) -> None:
-        """Cancel it, if it has begun."""
-        if self._scope is not None:
-            self._scope.cancel()
 
 
 class Portal:
@@ -141,24 +113,29 @@ class Portal:
             TimeoutError: it took longer, and was cancelled.
             SessionClosed: the event loop has ended.
         """
-        call = _Call(partial(function, *args, **kwargs), seconds)
-        future = None
+
+        async def run() -> ResultT | _Raised:
+            try:
+                with anyio.move_on_after(seconds):
+                    return await function(*args, **kwargs)
+            except Exception:
+                raise
+            except BaseException as error:
+                if ends_the_caller(error):
+                    raise
+                return _Raised(error)
+            raise TimeoutError(f"The call took longer than {seconds:g} s")
+
+        future = self._start(run)
         try:
-            future = self._start(call.run)
             result = future.result()
-            if isinstance(result, _Raised):
-                raise result.error
-            return result
         except CancelledError:
             raise _ended() from None
-        except BaseException:
-            if future is not None:
-                future.cancel()  # does nothing if the coroutine itself raised this
-            else:
-                # A signal may have come before the future; then the coroutine may run already.
-                with suppress(SessionClosed, RuntimeError):
-                    self._start(call.cancel)
-            raise
+        finally:
+            future.cancel()  # after a signal; it does nothing to a call that has ended
+        if isinstance(result, _Raised):
+            raise result.error
+        return result
 
     def do(self, function: Callable[P, ResultT], *args: P.args, **kwargs: P.kwargs) -> ResultT:
         """Call a function in the event loop that does not wait."""

@@ -2,62 +2,63 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from functools import partial, update_wrapper
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
-from ..content import to_content
+from ..content import Prompt
 from ..errors import SessionClosed
-from ..options import seconds
+from ..options import checked
 from ..session import (
     DEFAULT,
-    TASKS_MAY_TAKE,
     UNREAD_EVENTS,
     Escalation,
+    InterruptReceipt,
     ItemQueue,
     OutputT,
     Priority,
     Queued,
+    Reply,
+    SessionFacts,
     TasksAtEnd,
     Timeout,
-    check_tasks,
 )
 from ..session import Session as AsyncSession
 from ..session import open as async_open
+from ..session import run as async_run
 from .portal import Portal, portal
-from .turn import InterruptReceipt, Reader, Subscription, Turn
+from .turn import Reader, Subscription, Turn, own_receipt
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
     from typing import Unpack
 
-    from ..content import Prompt
-    from ..errors import Error
     from ..launch import Connect
     from ..options import Options, OptionsDict, OptionsWithoutOutput
-    from ..people import Inbox
-    from ..policy import Explanation
-    from ..session import Reply, SessionState, Waiting
     from ..session import Turn as AsyncTurn
-    from ..tracking import Ledger, TaskTable
+    from ..session import Waiting
     from ..transport import Transport
-    from ..wire import (
-        ContextUsageResult,
-        Event,
-        InitializeResult,
-        InitMessage,
-        McpStatusResult,
-        RequestBody,
-        RewindFilesResult,
-        SetModelResult,
-        SetPermissionModeResult,
-    )
-
-__all__ = ["Session", "open", "run"]
+    from ..wire import RequestBody
 
 AnswerT = TypeVar("AnswerT")
+P = ParamSpec("P")
+ResultT = TypeVar("ResultT")
 
 
-class Session(Generic[OutputT]):
+def _blocking(
+    method: Callable[Concatenate[AsyncSession[Any], P], Coroutine[Any, Any, ResultT]],
+) -> Callable[Concatenate[Session[Any], P], ResultT]:
+    """Make the blocking form of a method of the async session."""
+
+    def call(session: Session[Any], /, *args: P.args, **kwargs: P.kwargs) -> ResultT:
+        own: Callable[P, Coroutine[Any, Any, ResultT]] = getattr(session._session, method.__name__)
+        return session._portal.call(own, *args, **kwargs)
+
+    update_wrapper(call, method)
+    return call
+
+
+class Session(SessionFacts, Generic[OutputT]):
     """One CLI process and the conversation with it, made by `open` or by a pool.
 
         with claudewire.sync.open(model="sonnet") as claude:
@@ -73,6 +74,7 @@ class Session(Generic[OutputT]):
 
     def __init__(self, session: AsyncSession[OutputT], portal: Portal) -> None:
         self._session = session
+        self._core = session._core
         self._portal = portal
         portal.close_at_exit(session)
 
@@ -90,97 +92,45 @@ class Session(Generic[OutputT]):
         except SessionClosed:  # the event loop has ended, and every session in it
             return
 
-    def restart(self, *, resume: bool = True) -> None:
-        """End the CLI and start another, which resumes the conversation."""
-        self._portal.call(self._session.restart, resume=resume)
-
     def __enter__(self) -> Session[OutputT]:
         return self
 
     def __exit__(self, kind: object, error: object, traceback: object) -> None:
         self.close(now=isinstance(error, KeyboardInterrupt))
 
-    def __repr__(self) -> str:
-        return repr(self._session)
+    restart = _blocking(AsyncSession.restart)
+    set_model = _blocking(AsyncSession.set_model)
+    set_permission_mode = _blocking(AsyncSession.set_permission_mode)
+    get_context_usage = _blocking(AsyncSession.get_context_usage)
+    rewind_files = _blocking(AsyncSession.rewind_files)
+    stop_task = _blocking(AsyncSession.stop_task)
+    mcp_status = _blocking(AsyncSession.mcp_status)
+    reconnect_server = _blocking(AsyncSession.reconnect_server)
+    add_server = _blocking(AsyncSession.add_server)
+    remove_server = _blocking(AsyncSession.remove_server)
+    toggle_server = _blocking(AsyncSession.toggle_server)
+    wait_idle = _blocking(AsyncSession.wait_idle)
 
-    # --- facts -----------------------------------------------------------------------------------
-
-    @property
-    def options(self) -> Options:
-        """What the CLI is asked for and how the session behaves."""
-        return self._session.options
-
-    @property
-    def state(self) -> SessionState:
-        """What the session is doing."""
-        return self._session.state
-
-    @property
-    def failure(self) -> Error | None:
-        """Why the session is over. Every call raises it."""
-        return self._session.failure
-
-    @property
-    def session_id(self) -> str | None:
-        """The id of the conversation, as the CLI reports it at the beginning of the first turn."""
-        return self._session.session_id
-
-    @property
-    def cli_info(self) -> InitializeResult | None:
-        """What the CLI reported when it was started: commands, models, agents, account."""
-        return self._session.cli_info
-
-    @property
-    def init_message(self) -> InitMessage | None:
-        """What the CLI reported at the beginning of the last turn: tools, mode, version."""
-        return self._session.init_message
-
-    @property
-    def pid(self) -> int | None:
-        """The CLI's process id, if it is a process."""
-        return self._session.pid
+    def request(self, body: RequestBody[AnswerT], *, timeout: Timeout = DEFAULT) -> AnswerT:
+        """Send a request to the CLI and return its answer."""
+        return self._portal.call(self._session.request, body, timeout=timeout)
 
     @property
     def waiting(self) -> Waiting | None:
-        """What the session waits for, and since when by the event loop's clock."""
+        """The event that the session waits for, and since when; None without a watchdog."""
         return self._portal.do(lambda: self._session.waiting)
 
     @property
-    def inbox(self) -> Inbox:
-        """The requests that wait for a person."""
-        return self._session.inbox
+    def unread(self) -> int:
+        """The number of unread messages of all turns."""
+        return self._portal.do(lambda: self._session.unread)
 
-    @property
-    def name(self) -> str:
-        """The name of the session in its inbox and in logs: the option `name`, or a number."""
-        return self._session.name
-
-    @property
-    def tasks(self) -> TaskTable:
-        """The tasks that run in the background."""
-        return self._session.tasks
-
-    @property
-    def ledger(self) -> Ledger:
-        """The tokens that were used, and what they cost."""
-        return self._session.ledger
+    # --- turns -----------------------------------------------------------------------------------
 
     @property
     def turns(self) -> tuple[Turn[Any], ...]:
-        """The turns that are not over: those that the CLI has, then those that are held here."""
+        """The unfinished turns: those that the CLI has, then those that are held here."""
         return self._own(self._portal.do(lambda: self._session.turns))
-
-    @property
-    def unread(self) -> int:
-        """How many messages have not been read yet, over all turns."""
-        return self._session.unread
-
-    @property
-    def notices(self) -> tuple[Event, ...]:
-        """The last events that belong to no turn: bad lines, messages between turns."""
-        return self._session.notices
-
-    # --- turns -----------------------------------------------------------------------------------
 
     def send(
         self,
@@ -190,7 +140,7 @@ class Session(Generic[OutputT]):
         uuid: str | None = None,
         **fields: Any,
     ) -> Turn[OutputT]:
-        """Send a prompt. It does not wait: the answer is read from the turn."""
+        """Send a prompt, without waiting: read the answer from the turn."""
         turn = self._portal.do(self._session.send, prompt, priority=priority, uuid=uuid, **fields)
         return Turn(turn, self._portal)
 
@@ -203,7 +153,7 @@ class Session(Generic[OutputT]):
         uuid: str | None = None,
         **fields: Any,
     ) -> Iterator[Turn[OutputT]]:
-        """Send a prompt for the length of a block: when the block is left, the turn is interrupted.
+        """Send a prompt for the length of a block: at its end the turn is interrupted.
 
         with claude.turn("Summarise README.md") as turn:
             for piece in turn.iter_text():
@@ -215,9 +165,9 @@ class Session(Generic[OutputT]):
         finally:
             turn._leave()
 
-    def tell(self, content: Prompt) -> None:
+    def add_context(self, content: Prompt) -> None:
         """Add to the conversation without asking for an answer: the next prompt finds it there."""
-        self._portal.do(self._session.tell, content)
+        self._portal.do(self._session.add_context, content)
 
     def ask(
         self, prompt: Prompt, *, repairs: int | None = None, timeout: float | None = None
@@ -228,13 +178,22 @@ class Session(Generic[OutputT]):
         """
         return self._portal.call_within(timeout, self._session.ask, prompt, repairs=repairs)
 
-    def explain_permissions(self) -> Explanation:
-        """Explain which tools can ever reach a person with these options, and what shadows what."""
-        return self._session.explain_permissions()
+    def interrupt(
+        self,
+        *,
+        queued: Queued = "keep",
+        timeout: Timeout = DEFAULT,
+        escalate: Escalation | bool = False,
+    ) -> InterruptReceipt[Turn[Any]]:
+        """Stop the running turn, and wait until it has stopped or the time is over."""
+        receipt = self._portal.call(
+            self._session.interrupt, queued=queued, timeout=timeout, escalate=escalate
+        )
+        return own_receipt(receipt, self._portal)
 
     @property
     def unsolicited(self) -> Reader[Turn[Any]]:
-        """The turns that the CLI begins by itself, in an endless loop until the session ends."""
+        """The unsolicited turns, in an endless loop until the session ends."""
         turns = self._session.unsolicited
         assert isinstance(turns, ItemQueue)
         return Reader(self._portal, turns, lambda turn: self._own((turn,)))
@@ -244,85 +203,8 @@ class Session(Generic[OutputT]):
         return Subscription(self._portal.do(self._session.events, limit=limit), self._portal)
 
     def _own(self, turns: Iterable[AsyncTurn[Any]]) -> tuple[Turn[Any], ...]:
-        """Make turns of this API out of those of the async one."""
+        """Make turns of this API from those of the async one."""
         return tuple(Turn(turn, self._portal) for turn in turns)
-
-    # --- requests --------------------------------------------------------------------------------
-
-    def request(self, body: RequestBody[AnswerT], *, timeout: Timeout = DEFAULT) -> AnswerT:
-        """Send a request to the CLI and return its answer."""
-        return self._portal.call(self._session.request, body, timeout=timeout)
-
-    def set_model(self, model: str | None = None, *, timeout: Timeout = DEFAULT) -> SetModelResult:
-        """Change the model; None restores the one that the session started with."""
-        return self._portal.call(self._session.set_model, model, timeout=timeout)
-
-    def set_permission_mode(
-        self, mode: str, *, timeout: Timeout = DEFAULT
-    ) -> SetPermissionModeResult:
-        """Change the permission mode: `default`, `acceptEdits`, `plan` and so on."""
-        return self._portal.call(self._session.set_permission_mode, mode, timeout=timeout)
-
-    def get_context_usage(
-        self, detail: str | None = None, *, timeout: Timeout = DEFAULT
-    ) -> ContextUsageResult:
-        """Ask what fills the context window."""
-        return self._portal.call(self._session.get_context_usage, detail, timeout=timeout)
-
-    def rewind_files(
-        self, user_message_id: str, *, dry_run: bool | None = None, timeout: Timeout = DEFAULT
-    ) -> RewindFilesResult:
-        """Restore files to their state at a prompt; `dry_run` only reports what would change."""
-        return self._portal.call(
-            self._session.rewind_files, user_message_id, dry_run=dry_run, timeout=timeout
-        )
-
-    def stop_task(self, task_id: str, *, timeout: Timeout = DEFAULT) -> None:
-        """Stop a background task. An unknown id is not an error."""
-        self._portal.call(self._session.stop_task, task_id, timeout=timeout)
-
-    def mcp_status(
-        self, *, live_reply: bool | None = None, timeout: Timeout = DEFAULT
-    ) -> McpStatusResult:
-        """Ask for the state of the MCP servers."""
-        return self._portal.call(self._session.mcp_status, live_reply=live_reply, timeout=timeout)
-
-    def reconnect_server(self, name: str, *, timeout: Timeout = DEFAULT) -> None:
-        """Connect to an MCP server again."""
-        self._portal.call(self._session.reconnect_server, name, timeout=timeout)
-
-    def add_server(self, server: object, name: str | None = None) -> str:
-        """Add an MCP server, and wait until the CLI has connected to it."""
-        return self._portal.call(self._session.add_server, server, name)
-
-    def remove_server(self, name: str) -> None:
-        """Remove an MCP server that is in this process, or was added while running."""
-        self._portal.call(self._session.remove_server, name)
-
-    def toggle_server(self, name: str, enabled: bool) -> None:
-        """Switch an MCP server on or off."""
-        self._portal.call(self._session.toggle_server, name, enabled)
-
-    def interrupt(
-        self,
-        *,
-        queued: Queued = "keep",
-        timeout: Timeout = DEFAULT,
-        escalate: Escalation | bool = False,
-    ) -> InterruptReceipt:
-        """Stop the running turn, and wait until it has stopped or the time is over."""
-        receipt = self._portal.call(
-            self._session.interrupt, queued=queued, timeout=timeout, escalate=escalate
-        )
-        return InterruptReceipt._of(receipt, self._portal)
-
-    def wait_idle(self, *, tasks: TasksAtEnd = "wait", timeout: float | None = None) -> None:
-        """Wait until the session is idle: no turn, asked for or not, and no task."""
-        self._portal.call(self._session.wait_idle, tasks=tasks, timeout=timeout)
-
-    def finish_tasks(self, tasks: TasksAtEnd, seconds: float) -> None:
-        """Wait for background tasks for up to `seconds`, then stop them; see `wait_idle`."""
-        self._portal.call(self._session.finish_tasks, tasks, seconds)
 
 
 @overload
@@ -350,7 +232,7 @@ def open(
     transport: Transport | Connect | None = None,
     **changes: Any,
 ) -> Session[Any]:
-    """Start a CLI and open a session with it. It is closed by `with`, or by `close`.
+    """Start a CLI and open a session with it. `with` closes it, or `close`.
 
         with claudewire.sync.open(model="sonnet", cwd="~/project") as claude:
             reply = claude.ask("Make the failing test pass")
@@ -358,7 +240,7 @@ def open(
     The arguments are those of `claudewire.open`.
 
     Raises:
-        OptionsError: the options make no sense; nothing was started.
+        OptionsError: an option is not valid; nothing was started.
         CLIError: the CLI cannot be used; its `cause` says why.
     """
     session: Session[Any] = Session(async_open(options, transport=transport, **changes), portal())
@@ -405,18 +287,14 @@ def run(
         reply = claudewire.sync.run("Summarise README.md", allow=["Read"])
         print(reply.text, reply.cost_usd)
 
-    The arguments are those of `claudewire.run`, and `timeout`: how many seconds the reply may take.
-    After that the CLI is ended.
+    The arguments are those of `claudewire.run`, and `timeout`: how many seconds everything may
+    take. After that the CLI is ended.
 
     Raises:
         TimeoutError: there was no reply in time.
         Error: see `claudewire.run`.
     """
-    check_tasks(tasks)
-    to_content(prompt)  # before a CLI is started for it
     if timeout is not None:
-        seconds("timeout", timeout)
-    with open(options, transport=transport, **changes) as session:
-        reply = session.ask(prompt, timeout=timeout)
-        session.finish_tasks(tasks, TASKS_MAY_TAKE)
-        return reply
+        checked("timeout", timeout, float)
+    work = partial(async_run, prompt, options, tasks=tasks, transport=transport, **changes)
+    return portal().call_within(timeout, work)

@@ -1,4 +1,4 @@
-"""One prompt and exactly its own reply, without async; and other things that are read in a loop."""
+"""One prompt and its reply, without async; and everything else that is read in a loop."""
 
 from __future__ import annotations
 
@@ -7,34 +7,29 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from msgspec import Struct
-
 from ..errors import SessionClosed
 from ..session import (
     DEFAULT,
     Escalation,
+    InterruptReceipt,
     ItemQueue,
-    Outcome,
     OutputT,
     Reply,
     SessionEvent,
     TextPieces,
     Timeout,
+    TurnStarted,
     TurnState,
 )
-from ..session import InterruptReceipt as AsyncInterruptReceipt
 from ..session import Subscription as AsyncSubscription
 from ..session import Turn as AsyncTurn
 from ..session import TurnReader as AsyncTurnReader
-from ..session import TurnStarted as AsyncTurnStarted
 from ..tracking import Assembler, LiveBlock
 from ..wire import Event
 from .portal import Portal
 
 if TYPE_CHECKING:
-    from ..wire import Message, ResultMessage, UserMessage
-
-__all__ = ["InterruptReceipt", "Reader", "Subscription", "Turn", "TurnReader", "TurnStarted"]
+    from ..wire import Message, UserMessage
 
 ItemT = TypeVar("ItemT")
 
@@ -84,24 +79,55 @@ class Reader(Generic[ItemT]):
                     raise StopIteration from None
 
 
-class Turn(Generic[OutputT]):
-    """A prompt that was sent, or a turn that the CLI began by itself; see `claudewire.Turn`.
+class TurnReader:
+    """Reads a turn from its first message on, whatever others have read; see `Turn.reader`.
+
+    Iterate it for the messages, or use `iter_text()` or `iter_blocks()`.
+    """
+
+    def __init__(self, reader: AsyncTurnReader, portal: Portal) -> None:
+        self._reader = reader
+        self._portal = portal
+
+    @property
+    def unread(self) -> int:
+        """The number of unread messages."""
+        return self._reader.unread
+
+    def __iter__(self) -> Reader[Message]:
+        return self.read()
+
+    def read(self, *, timeout: float | None = None) -> Reader[Message]:
+        """Iterate over the messages as they arrive; the timeout applies to each."""
+        return Reader(self._portal, self._reader._queue, lambda message: (message,), timeout)
+
+    def iter_text(self, *, timeout: float | None = None) -> Reader[str]:
+        """Iterate over the text of the main conversation as it arrives, piece by piece."""
+        return Reader(self._portal, self._reader._queue, TextPieces().note, timeout)
+
+    def iter_blocks(self, *, timeout: float | None = None) -> Reader[LiveBlock]:
+        """Iterate over the blocks, each at every change: it grows, then it is complete."""
+        return Reader(self._portal, self._reader._queue, Assembler().note, timeout)
+
+
+class Turn(TurnReader, Generic[OutputT]):
+    """A prompt that was sent, or an unsolicited turn; see `claudewire.Turn`.
 
     Iterate it for its messages, or use `iter_text()` or `iter_blocks()`; `reply()` returns its
     `Reply`. A `timeout` is in seconds; a `TimeoutError` ends the wait, not the turn.
 
     Attributes:
-        prompt: the message that was sent; None if the CLI began by itself.
-        uuid: the prompt's id on the wire; None likewise.
+        prompt: the message that was sent; None for an unsolicited turn.
+        uuid: the prompt's id on the wire; None for an unsolicited turn.
         key: the turn's name in the ledger.
     """
 
     def __init__(self, turn: AsyncTurn[OutputT], portal: Portal) -> None:
+        super().__init__(turn, portal)
         self.prompt: UserMessage | None = turn.prompt
         self.uuid: str | None = turn.uuid
         self.key: str = turn.key
         self._turn = turn
-        self._portal = portal
 
     def __repr__(self) -> str:
         return repr(self._turn)
@@ -121,7 +147,7 @@ class Turn(Generic[OutputT]):
 
     @property
     def state(self) -> TurnState:
-        """How far it has come."""
+        """The turn's progress."""
         return self._turn.state
 
     @property
@@ -131,7 +157,7 @@ class Turn(Generic[OutputT]):
 
     @property
     def was_asked_for(self) -> bool:
-        """False for a turn that the CLI began by itself: a wake-up, a task that ended."""
+        """False for an unsolicited turn: a wake-up, a task that ended."""
         return self._turn.was_asked_for
 
     @property
@@ -140,32 +166,12 @@ class Turn(Generic[OutputT]):
         return self._turn.is_over
 
     @property
-    def unread(self) -> int:
-        """How many messages have not been read yet."""
-        return self._turn.unread
-
-    @property
     def messages(self) -> tuple[Message, ...]:
         """All messages so far, read or not, without the pieces of messages."""
         return self._turn.messages
 
-    def __iter__(self) -> Reader[Message]:
-        return self.read()
-
-    def read(self, *, timeout: float | None = None) -> Reader[Message]:
-        """Iterate over the messages as they arrive; the timeout applies to each."""
-        return Reader(self._portal, self._turn._queue, lambda message: (message,), timeout)
-
-    def iter_text(self, *, timeout: float | None = None) -> Reader[str]:
-        """Iterate over the text of the main conversation as it arrives, piece by piece."""
-        return Reader(self._portal, self._turn._queue, TextPieces().note, timeout)
-
-    def iter_blocks(self, *, timeout: float | None = None) -> Reader[LiveBlock]:
-        """Iterate over the blocks, each whenever it has changed: it grows, then it is complete."""
-        return Reader(self._portal, self._turn._queue, Assembler().note, timeout)
-
     def reader(self) -> TurnReader:
-        """Return a reader of its own, which begins at the first message, at any time."""
+        """Return a further reader, which begins at the first message, at any time."""
         return TurnReader(self._portal.do(self._turn.reader), self._portal)
 
     def wait_started(self, timeout: float | None = None) -> None:
@@ -182,98 +188,52 @@ class Turn(Generic[OutputT]):
 
     def interrupt(
         self, *, timeout: Timeout = DEFAULT, escalate: Escalation | bool = False
-    ) -> InterruptReceipt:
+    ) -> InterruptReceipt[Turn[Any]]:
         """Stop this turn and no other, and wait until it has stopped or the time is over."""
         receipt = self._portal.call(self._turn.interrupt, timeout=timeout, escalate=escalate)
-        return InterruptReceipt._of(receipt, self._portal)
+        return own_receipt(receipt, self._portal)
 
     def _leave(self) -> None:
-        """Interrupt it when its block is left."""
+        """Interrupt the turn at the end of its block."""
         with suppress(SessionClosed):  # the event loop has ended, and the session with it
             self._portal.call(self._turn._leave)
 
 
-class TurnReader:
-    """Reads a turn from its first message on, whatever others have read; see `Turn.reader`.
-
-    Iterate it for the messages, or use `iter_text()` or `iter_blocks()`.
-    """
-
-    def __init__(self, reader: AsyncTurnReader, portal: Portal) -> None:
-        self._reader = reader
-        self._portal = portal
-
-    @property
-    def unread(self) -> int:
-        """How many messages it has not read yet."""
-        return self._reader.unread
-
-    def __iter__(self) -> Reader[Message]:
-        return self.read()
-
-    def read(self, *, timeout: float | None = None) -> Reader[Message]:
-        """Iterate over the messages as they arrive; the timeout applies to each."""
-        return Reader(self._portal, self._reader._queue, lambda message: (message,), timeout)
-
-    def iter_text(self, *, timeout: float | None = None) -> Reader[str]:
-        """Iterate over the text of the main conversation, piece by piece; see `Turn.iter_text`."""
-        return Reader(self._portal, self._reader._queue, TextPieces().note, timeout)
-
-    def iter_blocks(self, *, timeout: float | None = None) -> Reader[LiveBlock]:
-        """Iterate over the blocks, each whenever it has changed; see `Turn.iter_blocks`."""
-        return Reader(self._portal, self._reader._queue, Assembler().note, timeout)
-
-
-class TurnStarted(SessionEvent, frozen=True):
-    """The CLI has begun a turn by itself."""
-
-    turn: Turn[Any]
-
-
-class InterruptReceipt(Struct, frozen=True):
-    """What an interrupt did; see `claudewire.session.InterruptReceipt`."""
-
-    acknowledged: bool
-    turn: Turn[Any] | None
-    result: ResultMessage | None
-    still_queued: tuple[Turn[Any], ...]
-    cancelled: tuple[Turn[Any], ...]
-    steps: tuple[str, ...]
-    outcome: Outcome
-
-    @classmethod
-    def _of(cls, receipt: AsyncInterruptReceipt, portal: Portal) -> InterruptReceipt:
-        return cls(
-            acknowledged=receipt.acknowledged,
-            turn=None if receipt.turn is None else Turn(receipt.turn, portal),
-            result=receipt.result,
-            still_queued=tuple(Turn(turn, portal) for turn in receipt.still_queued),
-            cancelled=tuple(Turn(turn, portal) for turn in receipt.cancelled),
-            steps=receipt.steps,
-            outcome=receipt.outcome,
-        )
+def own_receipt(
+    receipt: InterruptReceipt[AsyncTurn[Any]], portal: Portal
+) -> InterruptReceipt[Turn[Any]]:
+    """Return a receipt with turns of this API."""
+    return InterruptReceipt(
+        receipt.acknowledged,
+        None if receipt.turn is None else Turn(receipt.turn, portal),
+        receipt.result,
+        tuple(Turn(turn, portal) for turn in receipt.still_queued),
+        tuple(Turn(turn, portal) for turn in receipt.cancelled),
+        receipt.steps,
+        receipt.outcome,
+    )
 
 
 class Subscription(Reader[Event | SessionEvent]):
     """An iterator over everything that happens from now on; it ends with the session.
 
-    Close it, or use it as a context manager. Events that are not read are kept, up to the limit:
-    then the oldest are dropped, and `dropped` counts them.
+    Close it, or use it as a context manager. Unread events are kept, up to the limit: then the
+    oldest are dropped, and `dropped` counts them.
     """
 
-    def __init__(self, inner: AsyncSubscription[Event | SessionEvent], portal: Portal) -> None:
-        super().__init__(portal, inner._queue, self._own)
+    def __init__(self, inner: AsyncSubscription, portal: Portal) -> None:
+        super().__init__(portal, inner, self._own)
         self._inner = inner
 
     def _own(self, event: Event | SessionEvent) -> tuple[Event | SessionEvent]:
         """Replace a turn of the async API by one of this."""
-        if isinstance(event, AsyncTurnStarted):
+        if isinstance(event, TurnStarted):
             return (TurnStarted(Turn(event.turn, self._portal)),)
         return (event,)
 
     @property
     def dropped(self) -> int:
-        """How many events were dropped because they were not read."""
+        """The number of unread events that were dropped."""
         return self._inner.dropped
 
     def take(self) -> list[Event | SessionEvent]:

@@ -11,9 +11,9 @@ import zlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import TypeGuard
 
-from ..errors import Redact
+from ..recordings import Match, Recording, RecordingTransport, ReplayTransport
 from ..simulator import (
     LATEST,
     SCENARIO_FAILED,
@@ -24,23 +24,12 @@ from ..simulator import (
     script_from_toml,
 )
 from ..simulator import faults as cli_faults
-from ..transport import Match, Recording, RecordingTransport, ReplayTransport, Transport
+from ..transport import Transport
 from ..wire import Error
-from .api import ScriptSource
 from .cage import Cage
-from .wirelog import Watched, WireLog, written_to_stderr
+from .wirelog import Watched, WireLog, stderr_of_programs
 
-__all__ = [
-    "CageFactory",
-    "NoRecording",
-    "RecordingFactory",
-    "ScenarioFailed",
-    "SimulatedCLIFactory",
-    "SimulatedProgramFactory",
-    "recording_path",
-]
-
-LONGEST_NAME = 120
+_LONGEST_NAME = 120
 """Characters of a test's name in the name of a file: systems take 255 bytes."""
 
 
@@ -48,14 +37,14 @@ class ScenarioFailed(Error):
     """A scenario raised an exception in a program that `claudewire_sim` has made."""
 
 
+class NoRecording(Error):
+    """The test should be replayed, but was never recorded."""
+
+
 class SimulatedCLIFactory:
     """Makes simulated CLIs in this process, and logs their traffic.
 
-    Args:
-        log: where their traffic goes.
-        base: the folder to which paths of scenario files are relative.
-        cwd: the working directory, unless another is given.
-        config: where sessions are kept, unless an environment is given.
+    Paths of scenario files are relative to `base`; sessions are kept in `config`.
     """
 
     def __init__(self, log: WireLog, *, base: Path, cwd: Path, config: Path) -> None:
@@ -85,14 +74,14 @@ class SimulatedCLIFactory:
             argv: more flags.
             version: the CLI version to play.
             dialect: the dialect to speak.
-            faults: what goes wrong, as objects or in the notation of `parse_faults`.
+            faults: the faults to play, as objects or in the notation of `parse_faults`.
             cwd: its working directory; `tmp_path` unless given.
             env: its environment.
-            may_raise: whether the scenario is meant to raise. Otherwise the test fails if it does,
-                by a failed assertion for example.
+            may_raise: whether the scenario may raise. Otherwise the test fails if it does, by a
+                failed assertion for example.
         """
         if isinstance(scenario, str | os.PathLike):
-            scenario = _load(scenario, self._base)
+            scenario = _scenario(scenario, self._base)
         cli = SimulatedCLI(
             scenario,
             argv=argv,
@@ -107,7 +96,7 @@ class SimulatedCLIFactory:
         return self._log.watch(cli)
 
     def finish(self, *, passed: bool) -> None:
-        """Raise what the scenarios have raised; nothing if the test failed already."""
+        """Raise the exception of a scenario; do nothing if the test failed already."""
         for cli in self._made if passed else ():
             for error in cli.failures:
                 raise error
@@ -116,11 +105,7 @@ class SimulatedCLIFactory:
 class SimulatedProgramFactory:
     """Makes simulated CLIs as programs, for code that needs a path to `claude`.
 
-    Args:
-        log: where their traffic goes.
-        base: the folder to which paths of scenario files are relative.
-        folder: where to put them.
-        config: where sessions are kept, unless an environment is given.
+    Paths of scenario files are relative to `base`; sessions are kept in `config`.
     """
 
     def __init__(self, log: WireLog, *, base: Path, folder: Path, config: Path) -> None:
@@ -148,9 +133,9 @@ class SimulatedProgramFactory:
                 contents of a TOML file, recognised by a newline or an equals sign.
             version: the CLI version to play.
             dialect: the dialect to speak.
-            faults: what goes wrong, in the notation of `parse_faults`.
+            faults: the faults to play, in the notation of `parse_faults`.
             env: more environment variables for the program.
-            may_raise: whether the scenario is meant to raise; see `SimulatedCLIFactory`.
+            may_raise: whether the scenario may raise; see `SimulatedCLIFactory`.
 
         Raises:
             ValueError: an argument is invalid.
@@ -169,12 +154,8 @@ class SimulatedProgramFactory:
         self._log.watch_file(log)
         if not may_raise:
             self._logs.append(log)
-        variables |= {
-            "CLAUDEWIRE_SIM_LOG": str(log),
-            "CLAUDE_CONFIG_DIR": str(self._config),
-            **(env or {}),
-        }
-        return _script(folder / "claude", variables)
+        places = {"CLAUDEWIRE_SIM_LOG": str(log), "CLAUDE_CONFIG_DIR": str(self._config)}
+        return _script(folder / "claude", {**variables, **places, **(env or {})})
 
     def _file(self, scenario: str | os.PathLike[str] | None, folder: Path) -> str:
         if scenario is None:
@@ -192,19 +173,19 @@ class SimulatedProgramFactory:
             ScenarioFailed: one has; the message has its traceback.
         """
         for log in self._logs if passed else ():
-            for text in written_to_stderr(log):
+            for text in stderr_of_programs(log):
                 if text.startswith(SCENARIO_FAILED):
                     raise ScenarioFailed(text)
 
 
 def _is_toml(given: str | os.PathLike[str]) -> TypeGuard[str]:
-    """Whether it is the contents of a TOML file, and not the path of one or `file.py:function`."""
+    """Return whether this is the contents of a TOML file, not a path or `file.py:function`."""
     if not isinstance(given, str) or "\n" in given:
         return isinstance(given, str)
     return "=" in given and not given.endswith(".toml") and ".py:" not in given
 
 
-def _load(given: str | os.PathLike[str], base: Path) -> Scenario:
+def _scenario(given: str | os.PathLike[str], base: Path) -> Scenario:
     if _is_toml(given):
         return script_from_toml(given)
     return load_scenario(os.path.join(base, given))
@@ -212,49 +193,21 @@ def _load(given: str | os.PathLike[str], base: Path) -> Scenario:
 
 def _script(path: Path, variables: Mapping[str, str]) -> Path:
     exports = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in variables.items())
-    # -P, because a module must not come from the folder in which it is started.
+    # -P: no module must come from the folder in which the program is started.
     command = shlex.join([sys.executable, "-P", "-m", "claudewire.simulator"])
     path.write_text(f'#!/bin/sh\n{exports}exec {command} "$@"\n', encoding="utf-8")
     path.chmod(0o700)
     return path
 
 
-class CageFactory:
-    """Opens cages, and closes them all together."""
-
-    def __init__(self) -> None:
-        self._open = ExitStack()
-
-    def __call__(
-        self,
-        script: ScriptSource | Path = (),
-        *,
-        env: Mapping[str, str] | None = None,
-        keep: Sequence[str] = (),
-    ) -> Cage:
-        """Open a cage, with the arguments of `Cage`."""
-        return self._open.enter_context(Cage(script, env=env, keep=keep))
-
-    def close(self) -> None:
-        """Close all of them."""
-        self._open.close()
-
-
-# --- recordings ----------------------------------------------------------------------------------
-
-
-class NoRecording(Error):
-    """The test should be replayed, but was never recorded."""
+CageFactory = Callable[..., Cage]
+"""Opens a cage, with the arguments of `Cage`. The fixture closes it."""
 
 
 class RecordingFactory:
     """Records a test, or replays its recordings, one after the other.
 
-    Args:
-        log: where the traffic goes.
-        path: the file of the first recording.
-        scratch: a folder for unfinished recordings.
-        record: whether to record instead of replaying.
+    The first one is at `path`. Unfinished recordings are in `scratch`.
     """
 
     def __init__(self, log: WireLog, *, path: Path, scratch: Path, record: bool) -> None:
@@ -268,14 +221,7 @@ class RecordingFactory:
         self._replays: list[ReplayTransport] = []
 
     async def __call__(
-        self,
-        live: Callable[[], Transport | Awaitable[Transport]],
-        *,
-        match: Match = "strict",
-        speed: float | None = None,
-        ids: Mapping[str, str] | None = None,
-        redactor: Redact | bool = True,
-        header: Mapping[str, Any] | None = None,
+        self, live: Callable[[], Transport | Awaitable[Transport]], *, match: Match = "strict"
     ) -> Watched[RecordingTransport] | Watched[ReplayTransport]:
         """Return a transport: the live one, recorded, or a replay.
 
@@ -283,20 +229,16 @@ class RecordingFactory:
 
         Args:
             live: makes the real transport; called only for recording. It may be async.
-            match: how closely the application has to repeat what it sent when recorded.
-            speed: how fast to replay, as `ReplayTransport` takes it.
-            ids: ids that differ from the recorded ones, as `ReplayTransport` takes them.
-            redactor: removes secrets.
-            header: more fields for the header of a recording.
+            match: how closely the application has to repeat the recorded lines.
 
         Raises:
             NoRecording: there is no recording to replay.
         """
-        path = self._next_path()
+        self._count += 1
+        number = "" if self._count == 1 else f"-{self._count}"
+        path = self._path.with_stem(f"{self._path.stem}{number}")
         if not self._record:
-            replay = ReplayTransport(
-                _load_recording(path), speed=speed, match=match, ids=ids, redactor=redactor
-            )
+            replay = ReplayTransport(_load(path), match=match)
             self._replays.append(replay)
             return self._log.watch(replay)
         made = live()
@@ -304,7 +246,7 @@ class RecordingFactory:
         self._made[path] = self._scratch / path.name
         # Opened here, not by the transport, which the test may forget to close.
         sink = self._files.enter_context(self._made[path].open("wb"))
-        return self._log.watch(RecordingTransport(inner, sink, header=header, redactor=redactor))
+        return self._log.watch(RecordingTransport(inner, sink))
 
     def finish(self, *, passed: bool) -> None:
         """Keep the recordings, or check that all was replayed; do nothing if the test failed.
@@ -321,14 +263,8 @@ class RecordingFactory:
         for replay in self._replays:
             replay.finish()
 
-    def _next_path(self) -> Path:
-        self._count += 1
-        if self._count == 1:
-            return self._path
-        return self._path.with_name(f"{self._path.stem}-{self._count}.jsonl")
 
-
-def _load_recording(path: Path) -> Recording:
+def _load(path: Path) -> Recording:
     try:
         return Recording.load(path)
     except FileNotFoundError:
@@ -337,9 +273,9 @@ def _load_recording(path: Path) -> Recording:
 
 
 def recording_path(file: Path, test: str) -> Path:
-    """The file of a test's recording: in `recordings`, next to the file of the test."""
+    """Return the file of a test's recording: in `recordings`, next to the file of the test."""
     name = test.replace("::", ".").replace("[", "-").removesuffix("]")
-    plain = re.sub(r"[^\w.,=+-]", "_", name)[:LONGEST_NAME]
+    plain = re.sub(r"[^\w.,=+-]", "_", name)[:_LONGEST_NAME]
     if plain != name:
-        plain += f"-{zlib.crc32(name.encode()):08x}"  # different names may look the same by now
+        plain += f"-{zlib.crc32(name.encode()):08x}"  # different names may have become the same
     return file.parent / "recordings" / file.stem / f"{plain}.jsonl"

@@ -1,11 +1,12 @@
 """The pytest plugin: every test double as a fixture, and the wire log of each test that fails.
 
-Nothing is loaded before a test needs it.
+A test that needs no fixture loads nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,17 +21,6 @@ if TYPE_CHECKING:
         SimulatedProgramFactory,
     )
     from .wirelog import WireLog
-
-__all__ = [
-    "cage",
-    "claudewire_sim",
-    "pytest_addoption",
-    "pytest_runtest_makereport",
-    "scripted_api",
-    "simulated_cli",
-    "wire_log",
-    "wire_recording",
-]
 
 _LOG = pytest.StashKey["WireLog"]()
 _PASSED = pytest.StashKey[bool]()
@@ -61,7 +51,7 @@ def pytest_runtest_makereport(
 
 @pytest.fixture
 def wire_log(request: pytest.FixtureRequest) -> WireLog:
-    """What goes over the wire in this test, shown if it fails: `wire_log.watch(transport)`."""
+    """Log the wire of this test, to show it if the test fails: `wire_log.watch(transport)`."""
     from .wirelog import WireLog
 
     log = request.node.stash[_LOG] = WireLog()
@@ -80,7 +70,7 @@ def simulated_cli(
 ) -> Iterator[SimulatedCLIFactory]:
     """Make a simulated CLI in this process: `simulated_cli(scenario)` is a transport.
 
-    The test fails if the scenario raises; `simulated_cli(scenario, may_raise=True)` lets it.
+    The test fails if the scenario raises, unless it is made with `may_raise=True`.
     """
     from .fixtures import SimulatedCLIFactory
 
@@ -97,7 +87,7 @@ def claudewire_sim(
 ) -> Iterator[SimulatedProgramFactory]:
     """Make a simulated CLI as a program: `claudewire_sim(scenario)` is a path to a `claude`.
 
-    The test fails if the scenario raises; `claudewire_sim(scenario, may_raise=True)` lets it.
+    The test fails if the scenario raises, unless it is made with `may_raise=True`.
     """
     from .fixtures import SimulatedProgramFactory
 
@@ -129,13 +119,11 @@ def cage() -> Iterator[CageFactory]:
     It skips the test, with the reason, where a cage is not possible.
     """
     from .cage import Cage
-    from .fixtures import CageFactory
 
     if (reason := Cage.unavailable()) is not None:
         pytest.skip(f"No cage: {reason}")
-    cages = CageFactory()
-    yield cages
-    cages.close()
+    with ExitStack() as cages:
+        yield lambda *given, **options: cages.enter_context(Cage(*given, **options))
 
 
 @pytest.fixture

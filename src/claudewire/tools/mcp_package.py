@@ -1,39 +1,29 @@
 """Servers of the `mcp` package, mounted whole: tools, resources, prompts and notifications.
 
-The package is imported when such a server is connected; plain functions do not need it. Versions
-1.x and 2.x work, with low-level servers and with those that have decorators, such as FastMCP.
+The package is imported when such a server is connected. Versions 1.x and 2.x work, with low-level
+servers and with those that have decorators, such as FastMCP.
 """
 
 from __future__ import annotations
 
-import functools
 import itertools
 import logging
 import math
 from collections.abc import Mapping
 from contextlib import suppress
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import anyio
+from anyio.streams.memory import MemoryObjectSendStream
 
 from ..concurrency import ends_the_caller
+from ..errors import words_of
+from .connection import INTERNAL_ERROR, METHOD_NOT_FOUND, Message, RpcError, ServerConnection
 from .context import Send
-from .server import (
-    CANCELLED,
-    INTERNAL_ERROR,
-    INVALID_REQUEST,
-    METHOD_NOT_FOUND,
-    SdkServer,
-    rpc_error,
-)
+from .server import ToolServer
 
 if TYPE_CHECKING:
     from ..session import Session
-
-__all__ = ["MountedConnection", "MountedServer", "as_server"]
-
-Message = dict[str, Any]
 
 log: logging.Logger = logging.getLogger("claudewire.tools")
 
@@ -53,28 +43,23 @@ class MountedServer:
     """
 
     def __init__(self, server: object, *, name: str | None = None) -> None:
-        self._low_level = _low_level(server)
-        self.name: str = name or str(self._low_level.name)
+        candidates = (server, *(getattr(server, attribute, None) for attribute in _INSIDE))
+        for self._low_level in candidates:
+            if callable(getattr(self._low_level, "create_initialization_options", None)):
+                break
+        else:
+            raise TypeError(f"{server!r} is not a server of the `mcp` package, nor a ToolServer")
+        self.name: str = name or str(getattr(self._low_level, "name"))  # noqa: B009
 
     def __repr__(self) -> str:
         return f"<MountedServer {self.name}>"
 
-    def attach(self, send: Send | None = None, session: Session | None = None) -> MountedConnection:
-        """Connect a session, which servers of the package do not use: see `SdkServer.attach`.
-
-        The caller has to run the connection in a task.
-        """
-        return MountedConnection(self._low_level, self.name, send)
+    def attach(self, send: Send | None = None, session: Session | None = None) -> ServerConnection:
+        """Connect a session, which servers of the package do not use."""
+        return _MountedConnection(self._low_level, self.name, send)
 
 
-def _low_level(server: Any) -> Any:
-    for candidate in (server, *(getattr(server, name, None) for name in _INSIDE)):
-        if callable(getattr(candidate, "create_initialization_options", None)):
-            return candidate
-    raise TypeError(f"{server!r} is not a server of the `mcp` package, nor a ToolServer")
-
-
-def as_server(server: object, name: str | None = None) -> SdkServer:
+def as_server(server: object, name: str | None = None) -> ToolServer | MountedServer:
     """Return a server that sessions can connect to.
 
     Args:
@@ -84,210 +69,123 @@ def as_server(server: object, name: str | None = None) -> SdkServer:
     Raises:
         TypeError: it is neither.
     """
-    if isinstance(server, SdkServer):
+    if isinstance(server, ToolServer | MountedServer):
         return server
     return MountedServer(server, name=name)
 
 
-class _Waiting:
-    """A request that the server has not answered yet."""
-
-    __slots__ = ("answered", "response")
-
-    def __init__(self) -> None:
-        self.answered = anyio.Event()
-        self.response: Message | None = None
-
-    def settle(self, response: Message) -> None:
-        self.response = self.response or response
-        self.answered.set()
-
-
-class MountedConnection:
-    """One session's connection to a server of the `mcp` package."""
-
+class _MountedConnection(ServerConnection):
     def __init__(self, server: Any, name: str, send: Send | None) -> None:
+        super().__init__(send)
+        from mcp.shared.message import SessionMessage
+        from mcp.types import JSONRPCMessage
+        from pydantic import TypeAdapter
+
+        self._wrapped = SessionMessage
+        self._adapter: TypeAdapter[Any] = TypeAdapter(JSONRPCMessage)
         self._server = server
         self._name = name
-        self._send = send
-        self._language = _language()
-        self._ids = itertools.count(1)
-        self._ours: dict[Any, int] = {}  # by the id of the CLI, which may use one twice
-        self._waiting: dict[Any, _Waiting] = {}
+        self._ids = itertools.count(1)  # ours: the CLI may use an id twice
+        self._pending: dict[Any, MemoryObjectSendStream[Message]] = {}
+        """Where the responses to open requests go."""
         self._greeting = anyio.Lock()
         self._welcome: Message | None = None
         self._is_greeted = False
-        self._failure: str | None = None
-        self._is_running = False
+        self._end = f"The MCP server {name} has ended"
         self._scope = anyio.CancelScope()
         # No limit is needed: the CLI has only so many requests open.
         self._inbox = anyio.create_memory_object_stream[Any](math.inf)
         self._outbox = anyio.create_memory_object_stream[Any](math.inf)
 
+    # --- the server ------------------------------------------------------------------------------
+
     async def run(self) -> None:
-        """Run the server until the connection is closed. It does not raise."""
-        self._is_running = True
-        how = "has been closed"
         try:
             with self._scope:
-                await self._serve()
-                how = "has ended"
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(self._listen)
+                    options = self._server.create_initialization_options()
+                    await self._server.run(self._inbox[1], self._outbox[0], options)
+                    tasks.cancel_scope.cancel()
         except BaseException as error:
             if ends_the_caller(error):
                 raise
             log.exception("The MCP server %s failed", self._name)
-            how = f"has failed: {_reason(error)}"
+            while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+                error = error.exceptions[0]
+            self._end = f"The MCP server {self._name} has failed: {words_of(error)}"
         finally:
-            self._end(how)
-
-    async def _serve(self) -> None:
-        options = self._server.create_initialization_options()
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._listen)
-            await self._server.run(self._inbox[1], self._outbox[0], options)
-            tasks.cancel_scope.cancel()
-
-    def _end(self, how: str) -> None:
-        """Answer all open requests, and all that come from now on, with the reason."""
-        self._failure = f"The MCP server {self._name} {how}"
-        for stream in (*self._inbox, *self._outbox):
-            stream.close()
-        for id, waiting in self._waiting.items():
-            waiting.settle(rpc_error(id, INTERNAL_ERROR, self._failure))
+            for side in (*self._inbox, *self._outbox):
+                side.close()
+            for pending in self._pending.values():
+                pending.close()
 
     async def aclose(self) -> None:
-        """Close the connection, and cancel the calls that are still running."""
-        self._send = None
+        await super().aclose()
         self._scope.cancel()
-        if not self._is_running:
-            self._end("has been closed")
 
     async def _listen(self) -> None:
-        """Handle what the server sends: responses, notifications and requests."""
+        """Handle the server's responses, notifications and requests."""
         async for item in self._outbox[1]:
-            self._hear(self._language.write(item.message))
+            message: Message = self._adapter.dump_python(
+                item.message, mode="json", by_alias=True, exclude_unset=True
+            )
+            id, method = message.get("id"), message.get("method")
+            if method is None:
+                if id in self._pending:
+                    self._pending[id].send_nowait(message)
+            elif id is None:
+                self.notify(message)
+            elif method == "ping":
+                self._put(id=id, result={})
+            else:  # the CLI serves no requests of servers in this process
+                error = RpcError(METHOD_NOT_FOUND, f"Method not found: {method}").error
+                self._put(id=id, error=error)
 
-    def _hear(self, message: Message) -> None:
-        if "method" not in message:
-            waiting = self._waiting.get(message.get("id"))
-            if waiting is not None:
-                waiting.settle(message)
-        elif "id" not in message:
-            if self._send is not None:
-                self._send(message)
-        elif message["method"] == "ping":
-            self._put({"jsonrpc": "2.0", "id": message["id"], "result": {}})
-        else:
-            # The CLI serves no requests of servers in this process.
-            reason = f"Method not found: {message['method']}"
-            self._put(rpc_error(message["id"], METHOD_NOT_FOUND, reason))
+    def _put(self, **message: Any) -> None:
+        """Pass a message on to the server.
 
-    def _put(self, message: Mapping[str, Any]) -> None:
-        self._inbox[0].send_nowait(self._language.read(message))
-
-    async def handle(self, message: Mapping[str, Any]) -> Message | None:
-        """Handle a message of the CLI and return the response; None for a notification."""
-        id = message.get("id")
-        if self._failure is not None:
-            return None if id is None else rpc_error(id, INTERNAL_ERROR, self._failure)
-        try:
-            if id is None:
-                self._take_note(message)
-                return None
-            return await self._ask(id, message)
-        except ValueError:
-            log.warning("The CLI sent the MCP server %s an invalid message", self._name)
-            return None if id is None else rpc_error(id, INVALID_REQUEST, "Invalid request")
-        except anyio.BrokenResourceError:  # it no longer reads, and is about to end
-            reason = f"The MCP server {self._name} has ended"
-            return None if id is None else rpc_error(id, INTERNAL_ERROR, reason)
-
-    def _take_note(self, message: Mapping[str, Any]) -> None:
-        method = message.get("method")
-        if method == "notifications/cancelled":
-            self._cancel(message)
-        elif method != "notifications/initialized" or not self._is_greeted:
-            self._is_greeted = self._is_greeted or method == "notifications/initialized"
-            self._put(message)
-
-    def _cancel(self, message: Mapping[str, Any]) -> None:
-        params = message.get("params") or {}
-        ours = self._ours.get(params.get("requestId"))
-        if ours is not None:
-            self._put({**message, "params": {**params, "requestId": ours}})
-            # Not every server answers a cancelled request, and the CLI needs an answer.
-            self._waiting[ours].settle(rpc_error(ours, CANCELLED, "Request cancelled"))
-
-    async def _ask(self, id: Any, message: Mapping[str, Any]) -> Message | None:
-        if "method" not in message:
-            return None  # a response to a request that the server did not send
-        if message["method"] == "initialize":
-            return {**await self._greet(message), "id": id}
-        ours = next(self._ids)
-        self._ours[id] = ours
-        try:
-            return {**await self._pass_on(ours, message), "id": id}
-        finally:
-            if self._ours.get(id) == ours:
-                del self._ours[id]
-
-    async def _greet(self, message: Mapping[str, Any]) -> Message:
-        """Pass on the first handshake, and repeat its result later.
-
-        The CLI repeats the handshake with all servers when one is added, while calls are running.
-        It then also counts its requests from the beginning again.
+        Raises:
+            anyio.BrokenResourceError, anyio.ClosedResourceError: the server has ended.
         """
+        parsed = self._adapter.validate_python({"jsonrpc": "2.0", **message})
+        self._inbox[0].send_nowait(self._wrapped(parsed))
+
+    # --- the CLI ---------------------------------------------------------------------------------
+
+    def take_note(self, method: str, params: Mapping[str, Any]) -> None:
+        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+            if method != "notifications/initialized" or not self._is_greeted:
+                self._is_greeted = self._is_greeted or method == "notifications/initialized"
+                self._put(method=method, params=dict(params))
+
+    async def serve(self, id: Any, method: str, params: Mapping[str, Any]) -> Message:
+        if method != "initialize":
+            return await self._ask(method, params)
+        # The CLI repeats the handshake with all servers when one is added, while calls are running.
         async with self._greeting:
             if self._welcome is None:
-                response = await self._pass_on(next(self._ids), message)
-                if "error" in response:
-                    return response
-                self._welcome = response
+                self._welcome = await self._ask(method, params)
         return self._welcome
 
-    async def _pass_on(self, ours: int, message: Mapping[str, Any]) -> Message:
-        waiting = _Waiting()
-        self._put({**message, "id": ours})
-        self._waiting[ours] = waiting
+    async def _ask(self, method: str, params: Mapping[str, Any]) -> Message:
+        id = next(self._ids)
+        answered, answer = anyio.create_memory_object_stream[Message](1)
+        self._pending[id] = answered
         try:
-            await waiting.answered.wait()
+            with answered, answer:
+                self._put(id=id, method=method, params=dict(params))
+                response = await answer.receive()
         except anyio.get_cancelled_exc_class():
-            self._withdraw(ours)
+            withdrawn = {"requestId": id, "reason": "withdrawn"}
+            with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+                self._put(method="notifications/cancelled", params=withdrawn)
             raise
+        except (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
+            raise RpcError(INTERNAL_ERROR, self._end) from None
         finally:
-            del self._waiting[ours]
-        assert waiting.response is not None
-        return waiting.response
-
-    def _withdraw(self, ours: int) -> None:
-        params = {"requestId": ours, "reason": "withdrawn"}
-        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
-            self._put({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params})
-
-
-def _reason(error: BaseException) -> str:
-    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
-        error = error.exceptions[0]
-    return str(error) or type(error).__name__
-
-
-class _Language:
-    """Converts messages to the types of the package and back."""
-
-    def __init__(self) -> None:
-        types = import_module("mcp.types")
-        self._adapter: Any = import_module("pydantic").TypeAdapter(types.JSONRPCMessage)
-        self._envelope: Any = import_module("mcp.shared.message").SessionMessage
-
-    def read(self, message: Mapping[str, Any]) -> Any:
-        """Raise ValueError for an invalid message."""
-        return self._envelope(self._adapter.validate_python(dict(message)))
-
-    def write(self, message: Any) -> Message:
-        written: Message = self._adapter.dump_python(
-            message, mode="json", by_alias=True, exclude_unset=True
-        )
-        return written
-
-
-_language = functools.cache(_Language)
+            del self._pending[id]
+        if "error" in response:
+            raise RpcError(**response["error"])
+        result: Message = response["result"]
+        return result

@@ -1,4 +1,4 @@
-"""The application's limits on what a turn, a session, or several sessions together can use.
+"""The application's limits on the usage of a turn, a session, or several sessions together.
 
 They use the ledger's totals. While a turn runs these are an estimate: its cost is known only if the
 prices are, from a table or from an earlier turn, and its output only with partial messages.
@@ -12,29 +12,24 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Literal
 
-from msgspec.structs import replace
-
 from ..errors import OptionsError
 from .ledger import Ledger
 from .totals import NOTHING, Totals, check_amount
 
-__all__ = ["Alert", "Budget", "BudgetWatch", "Level", "Metric", "SharedBudget"]
-
 Metric = Literal["cost_usd", "tokens", "output_tokens", "turns", "calls"]
-"""What is limited: dollars, all tokens, written tokens, turns, or messages of the model."""
+"""A limited amount: dollars, all tokens, written tokens, turns, or model calls."""
 
 Level = Literal["warning", "soft", "hard"]
-"""How serious it is: the limit is near, or reached; and at a hard one the turn is interrupted."""
+"""The severity: the limit is near, or reached; and at a hard one the turn is interrupted."""
 
-METRICS: tuple[Metric, ...] = ("cost_usd", "tokens", "output_tokens", "turns", "calls")
-
-_WORDS: dict[Metric, str] = {
-    "cost_usd": "{} of {}",
-    "tokens": "{} of {} tokens",
-    "output_tokens": "{} of {} output tokens",
-    "turns": "{} of {} turns",
-    "calls": "{} of {} model calls",
+_UNITS: dict[Metric, str] = {
+    "cost_usd": "",
+    "tokens": " tokens",
+    "output_tokens": " output tokens",
+    "turns": " turns",
+    "calls": " model calls",
 }
+METRICS: tuple[Metric, ...] = tuple(_UNITS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,13 +43,13 @@ class Budget:
         tokens: tokens of all kinds.
         output_tokens: tokens that the model writes.
         turns: turns, in a session.
-        calls: messages of the model.
+        calls: model calls.
         per: whether the limits are for each turn, or for the session.
         hard: whether to interrupt when a limit is reached; otherwise it is only reported.
         warn_at: the parts of a limit at which to warn, each less than 1.
 
     Raises:
-        OptionsError: it limits nothing, or a number makes no sense.
+        OptionsError: it has no limit, or an invalid number.
     """
 
     cost_usd: float | None = None
@@ -69,79 +64,82 @@ class Budget:
     def __post_init__(self) -> None:
         limits = dict(self.limits)
         if not limits:
-            raise OptionsError(f"The budget limits nothing; give it one of {', '.join(METRICS)}")
+            raise OptionsError(f"The budget limits nothing. Give it one of {', '.join(METRICS)}.")
         for metric, limit in limits.items():
             check_amount(f"The limit {metric} of a budget", limit, least="more than 0")
-            if metric != "cost_usd" and not isinstance(limit, int):
-                raise OptionsError(
-                    f"The limit {metric} of a budget must be a whole number, not {limit!r}"
-                )
-        if not isinstance(self.warn_at, tuple | list):
-            raise OptionsError(f"warn_at must be a list such as (0.8,), not {self.warn_at!r}")
-        for part in self.warn_at:
-            check_amount("Each of warn_at", part)
-        if any(not 0 < part < 1 for part in self.warn_at):
-            raise OptionsError(f"Each of warn_at must be between 0 and 1, not {self.warn_at}")
-        if not isinstance(self.hard, bool):
-            raise OptionsError(f"hard must be True or False, not {self.hard!r}")
-        if self.per not in ("session", "turn"):
-            raise OptionsError(f"per must be session or turn, not {self.per!r}")
+        if not all(0 < part < 1 for part in self.warn_at):
+            raise OptionsError(f"Each of warn_at must be between 0 and 1, got {self.warn_at}")
         if self.turns is not None and self.per == "turn":
             raise OptionsError("A budget per turn cannot limit turns; limit calls instead")
 
     @property
     def limits(self) -> Iterator[tuple[Metric, float]]:
-        """What is limited, and to how much."""
+        """The limited metrics, with their limits."""
         for metric in METRICS:
             limit: float | None = getattr(self, metric)
             if limit is not None:
                 yield metric, limit
 
+    def alerts(self, used: Totals, turn: Hashable | None = None) -> Iterator[Alert]:
+        """Yield an alert for the largest part of each limit that was passed."""
+        for metric, limit in self.limits:
+            amount = getattr(used, metric) or 0
+            parts = [part for part in (*self.warn_at, 1.0) if amount >= part * limit]
+            if parts:
+                reached: Level = "hard" if self.hard else "soft"
+                level: Level = "warning" if max(parts) < 1 else reached
+                yield Alert(self, metric, level, max(parts), amount, limit, turn, used.estimated)
 
+
+@dataclass(slots=True, eq=False)
+class _Share:
+    """The part of one session in a shared budget."""
+
+    used: Totals = NOTHING
+    running: int = 0
+    """Turns in flight, which count as turns already."""
+    listener: Callable[[], None] | None = None
+
+
+@dataclass(slots=True, eq=False)
 class _Count:
-    """What the sessions that share a budget have used, and how to reach them. Any thread may."""
+    """The usage of the sessions that share a budget. Any thread may change it."""
 
-    __slots__ = ("changes", "estimates", "given", "listeners", "lock", "running", "used")
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    closed: Totals = NOTHING
+    """The usage of closed sessions."""
+    shares: set[_Share] = field(default_factory=set)
+    given: set[Hashable] = field(default_factory=set)
+    """Alerts that one of the sessions has given."""
 
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.used: Totals = NOTHING
-        self.estimates: int = 0
-        """How many sessions have only an estimate of what they have used."""
-        self.running: int = 0
-        """How many turns are running, which count as turns already."""
-        self.changes: int = 0
-        self.given: set[Hashable] = set()
-        """The alerts of which one of the sessions was told."""
-        self.listeners: dict[object, Callable[[], None]] = {}
+    @property
+    def used(self) -> Totals:
+        return sum((share.used for share in self.shares), self.closed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SharedBudget(Budget):
-    """A limit on what several sessions use together: one object that is given to all of them.
+    """A limit on the usage of several sessions together: give one object to all of them.
 
         total = claudewire.SharedBudget(cost_usd=5.00)
         replies = [await claudewire.run(prompt, budgets=[total]) for prompt in prompts]
 
     The sessions may come after each other or run at once, in any event loops and threads, with or
-    without async. What they use is added up from their first message on, and is never subtracted,
-    also when they are closed. When a hard limit is reached, all their running turns are interrupted
-    and fail, and no session that has this budget sends another prompt, or can be opened.
+    without async. Their usage counts from the first message on and is never subtracted, also when
+    they are closed. When a hard limit is reached, all their running turns are interrupted and fail,
+    and no session that has this budget sends another prompt, or can be opened.
 
     The arguments are those of `Budget`, without `per`.
 
     Raises:
-        OptionsError: it limits nothing, a number makes no sense, or `per` is not `session`.
+        OptionsError: it has no limit, an invalid number, or `per` is not `session`.
     """
 
     _count: _Count = field(default_factory=_Count, init=False, repr=False)
 
     # Each counts for itself, so it is equal to no other.
-    def __eq__(self, other: object) -> bool:
-        return self is other
-
-    def __hash__(self) -> int:
-        return id(self)
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
 
     def __post_init__(self) -> None:
         Budget.__post_init__(self)
@@ -150,64 +148,53 @@ class SharedBudget(Budget):
 
     @property
     def used(self) -> Totals:
-        """What the sessions have used together so far."""
-        return replace(self._count.used, estimated=self._count.estimates > 0)
+        """The usage of all sessions so far."""
+        with self._count.lock:
+            return self._count.used
 
     @property
     def is_used_up(self) -> bool:
         """Whether one of its limits is reached."""
-        return any(_reached(self, self.used))
+        return any(alert.part >= 1 for alert in self.alerts(self.used))
 
-    def _add(self, before: Totals, now: Totals, running: int) -> None:
-        """Add what a session has used since the last time, and how many more turns it runs."""
+    def _update(self, share: _Share, used: Totals, running: int) -> None:
+        """Set a session's usage and turns in flight; call all sessions if a mark is passed."""
         count = self._count
         with count.lock:
-            passed = set(_passed_parts(self, count.used))
-            count.used += now - before
-            count.estimates += now.estimated - before.estimated
-            count.running += running
-            count.changes += 1
-            has_passed = not passed.issuperset(_passed_parts(self, count.used))
-            listeners = list(count.listeners.values()) if has_passed else []
+            passed = {alert.key for alert in self.alerts(count.used)}
+            share.used, share.running = used, running
+            is_new = not {alert.key for alert in self.alerts(count.used)} <= passed
+            listeners = [it.listener for it in count.shares if it.listener and is_new]
         for listener in listeners:
             listener()
 
-    def _admit(self) -> bool:
-        """Count one more running turn, unless all turns are used or running."""
+    def _admit(self, share: _Share) -> bool:
+        """Count one more turn in flight, unless all turns are used or in flight."""
         count = self._count
         with count.lock:
-            is_full = self.turns is not None and count.used.turns + count.running >= self.turns
-            if is_full and self.hard:
+            running = sum(each.running for each in count.shares)
+            if self.turns is not None and self.hard and count.used.turns + running >= self.turns:
                 return False
-            count.running += 1
+            share.running += 1
             return True
 
+    def _open(self) -> _Share:
+        share = _Share()
+        with self._count.lock:
+            self._count.shares.add(share)
+        return share
+
+    def _leave(self, share: _Share) -> None:
+        with self._count.lock:
+            self._count.shares.discard(share)
+            self._count.closed += share.used
+
     def _is_first(self, key: Hashable) -> bool:
-        """Whether no session was told this before; from now on one was."""
+        """Return whether no session has given this alert before; from now on one has."""
         with self._count.lock:
             is_first = key not in self._count.given
             self._count.given.add(key)
             return is_first
-
-
-class _Share:
-    """The part of one session in a shared budget."""
-
-    def __init__(self, budget: SharedBudget) -> None:
-        self.budget = budget
-        self._used = NOTHING
-        self._running = 0
-
-    def count(self, used: Totals, running: int) -> None:
-        if (used, running) != (self._used, self._running):
-            before, more_running = self._used, running - self._running
-            self._used, self._running = used, running
-            self.budget._add(before, used, more_running)
-
-    def admit(self) -> bool:
-        admitted = self.budget._admit()
-        self._running += admitted
-        return admitted
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,14 +202,14 @@ class Alert:
     """A limit is near, or reached.
 
     Attributes:
-        budget: whose limit it is.
-        metric: what is limited.
+        budget: the budget with the limit.
+        metric: the limited amount.
         level: warning, soft or hard.
         part: the part of the limit that was passed; 1 is the limit itself.
-        used: how much was used.
-        limit: how much can be used.
+        used: the usage.
+        limit: the limit.
         turn: the turn, if the limit is for each turn.
-        estimated: whether what was used is an estimate.
+        estimated: whether the usage is an estimate.
     """
 
     budget: Budget
@@ -241,50 +228,18 @@ class Alert:
 
     def __str__(self) -> str:
         shown = _dollars if self.metric == "cost_usd" else "{:,}".format
-        amounts = _WORDS[self.metric].format(shown(self.used), shown(self.limit))
+        amounts = f"{shown(self.used)} of {shown(self.limit)}{_UNITS[self.metric]}"
         about = "about " if self.estimated else ""
         if isinstance(self.budget, SharedBudget):
             return f"The sessions with this budget have used {about}{amounts}"
-        scope = "session" if self.budget.per == "session" else "turn"
-        return f"The {scope} has used {about}{amounts}"
+        return f"The {self.budget.per} has used {about}{amounts}"
 
 
 def _dollars(amount: float) -> str:
-    """Write an amount of money; a small one with two digits that say something."""
+    """Format an amount of money; a small one with two significant digits."""
     if amount >= 0.001 or amount <= 0:
         return f"${amount:.4f}"
     return f"${Decimal(f'{amount:.2g}'):f}"
-
-
-def _alerts(budget: Budget, ledger: Ledger, turn: Hashable | None) -> Iterator[Alert]:
-    scope = turn if budget.per == "turn" else None
-    if isinstance(budget, SharedBudget):
-        used = budget.used
-    else:
-        used = ledger.session if scope is None else ledger.turn(scope)
-    for metric, limit in budget.limits:
-        part = _passed(budget, metric, used, limit)
-        if part is not None:
-            level: Level = "warning" if part < 1 else "hard" if budget.hard else "soft"
-            amount = getattr(used, metric)
-            yield Alert(budget, metric, level, part, amount, limit, scope, used.estimated)
-
-
-def _passed(budget: Budget, metric: Metric, used: Totals, limit: float) -> float | None:
-    """Return the largest part of a limit that was passed: one of `warn_at`, or 1."""
-    amount = getattr(used, metric) or 0
-    return max((part for part in (*budget.warn_at, 1.0) if amount >= part * limit), default=None)
-
-
-def _passed_parts(budget: Budget, used: Totals) -> Iterator[tuple[Metric, float]]:
-    for metric, limit in budget.limits:
-        part = _passed(budget, metric, used, limit)
-        if part is not None:
-            yield metric, part
-
-
-def _reached(budget: Budget, used: Totals) -> Iterator[Metric]:
-    return (metric for metric, part in _passed_parts(budget, used) if part >= 1)
 
 
 class BudgetWatch:
@@ -296,8 +251,9 @@ class BudgetWatch:
     def __init__(self, budgets: Iterable[Budget]) -> None:
         self.budgets: tuple[Budget, ...] = tuple(budgets)
         self._given: dict[Hashable, Hashable | None] = {}
-        self._seen: object = None
-        self._shares = [_Share(each) for each in self.budgets if isinstance(each, SharedBudget)]
+        """The keys of the alerts, with their turns."""
+        shared = [budget for budget in self.budgets if isinstance(budget, SharedBudget)]
+        self._shares = {budget: budget._open() for budget in shared}
 
     @property
     def is_shared(self) -> bool:
@@ -305,54 +261,59 @@ class BudgetWatch:
         return bool(self._shares)
 
     def join(self, listener: Callable[[], None]) -> None:
-        """Have a function called, in any thread, when a shared budget passes a mark."""
-        for share in self._shares:
-            share.budget._count.listeners[self] = listener
+        """Call a function, in any thread, whenever a shared budget passes a mark."""
+        for share in self._shares.values():
+            share.listener = listener
 
     def leave(self) -> None:
-        """Have it called no longer."""
-        for share in self._shares:
-            share.budget._count.listeners.pop(self, None)
+        """Stop calling the function, and count nothing more."""
+        for budget, share in self._shares.items():
+            budget._leave(share)
+        self._shares = {}
 
     def count(self, ledger: Ledger, running: int) -> None:
-        """Add what this session has used to the shared budgets, and how many turns it runs."""
-        for share in self._shares:
-            share.count(ledger.session, running)
+        """Update the usage of this session and its turns in flight in the shared budgets."""
+        for budget, share in self._shares.items():
+            used = ledger.session
+            if (used, running) != (share.used, share.running):
+                budget._update(share, used, running)
 
     def refusal(self) -> str | None:
-        """Say why another turn cannot begin; None if it can, which then counts as running."""
-        for share in self._shares:
-            if not share.admit():
-                return f"All {share.budget.turns:,} turns of a shared budget are used or running"
+        """Return the reason why another turn cannot begin; if None, it counts from now on."""
+        for budget, share in self._shares.items():
+            if not budget._admit(share):
+                return f"All {budget.turns:,} turns of a shared budget are used or running"
         return None
 
-    def exhausted(self, ledger: Ledger) -> Alert | None:
-        """Return the alert of a shared budget that is used up; None if there is no such."""
-        alerts = (alert for share in self._shares for alert in _alerts(share.budget, ledger, None))
+    def exhausted(self) -> Alert | None:
+        """Return the alert of a shared budget that is used up, if any."""
+        alerts = (alert for shared in self._shares for alert in shared.alerts(shared.used))
         return next((alert for alert in alerts if alert.level == "hard"), None)
 
     def check(self, ledger: Ledger, *, turn: Hashable | None = None) -> list[Alert]:
         """Return alerts for the limits that are near, or reached, since the last call.
 
         Args:
-            ledger: what was used.
-            turn: the turn that runs, as the ledger knows it; None to leave out limits of a turn.
+            ledger: the usage.
+            turn: the running turn, as the ledger knows it; None to leave out limits of a turn.
         """
-        seen = (ledger.changes, turn, *(share.budget._count.changes for share in self._shares))
-        if not self.budgets or seen == self._seen:
-            return []
-        self._seen = seen
-        alerts = [
-            alert
-            for budget in self.budgets
-            if budget.per == "session" or turn is not None
-            for alert in _alerts(budget, ledger, turn)
-            if alert.key not in self._given and _is_for_this_session(alert)
-        ]
         # Alerts about earlier turns are no longer needed.
         self._given = {key: of for key, of in self._given.items() if of is None or of == turn}
-        self._given.update((alert.key, alert.turn) for alert in alerts)
+        alerts = []
+        for alert in self._current(ledger, turn):
+            if alert.key not in self._given and _is_for_this_session(alert):
+                self._given[alert.key] = alert.turn
+                alerts.append(alert)
         return alerts
+
+    def _current(self, ledger: Ledger, turn: Hashable | None) -> Iterator[Alert]:
+        for budget in self.budgets:
+            if isinstance(budget, SharedBudget):
+                yield from budget.alerts(budget.used)
+            elif budget.per == "session":
+                yield from budget.alerts(ledger.session)
+            elif turn is not None:
+                yield from budget.alerts(ledger.turn(turn), turn)
 
 
 def _is_for_this_session(alert: Alert) -> bool:

@@ -1,22 +1,17 @@
-"""What a session uses: tokens, money and context, by turn, model and subagent.
+"""The usage of a session: tokens, money and context, by turn and model.
 
-Two things are added up, because neither is enough. At the end of a turn the CLI reports what each
-model has used since the process was started, subagents and its own small calls included: the
-difference from the last report is the turn's, which the newest CLIs also give. Until then only the
-messages tell, each counted once however many lines it has; and they still do where a CLI reports
-nothing, or leaves out what it broke off.
-
-`Ledger` is what the application reads, `UsageTracker` what the session feeds.
+While a turn runs, its usage is an estimate from its messages, each model call counted once. The
+result replaces the estimate by the CLI's report: the running total of each model, with subagents
+and the CLI's own calls, minus the total of the last result.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
-from typing import Any
+from typing import Any, Literal, TypeVar
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from ..wire import (
@@ -31,343 +26,285 @@ from ..wire import (
     MessageStart,
     ModelUsage,
     RateLimitEvent,
+    RateLimitInfo,
     ResultMessage,
     StreamEvent,
-    ToolResultBlock,
-    ToolUseBlock,
     Usage,
-    UserMessage,
     prepared,
 )
-from .quota import ContextWindow, RateLimit, Retry
 from .totals import NOTHING, SYNTHETIC, Price, PriceTable, Totals
 
-__all__ = ["Ledger", "UsageTracker"]
-
 KEPT = 1000
-"""How many turns, subagents and messages are remembered: a session may have any number of them."""
+"""The number of turns that are remembered."""
 
 Turn = Hashable | None
 
 Models = dict[str, Totals]
-"""What was used, by model."""
+"""Usage by model."""
+
+_Key = TypeVar("_Key")
 
 
-class _Call(Struct, frozen=True, gc=False):
-    """A message of the model, and what it is known to have used so far."""
+class ContextWindow(Struct, frozen=True):
+    """The fill of the context window of the main conversation.
+
+    Attributes:
+        tokens: the number of tokens in the window; None if unknown.
+        window: the size of the window; None if unknown, as in the first turn.
+        source: the last `message`, the CLI's own `report`, or a `compaction`.
+    """
+
+    tokens: int | None = None
+    window: int | None = None
+    source: Literal["message", "report", "compaction"] | None = None
+
+    @property
+    def fill(self) -> float | None:
+        """The used part of the window, 1 being all of it; None if unknown."""
+        return self.tokens / self.window if self.tokens is not None and self.window else None
+
+
+class RateLimit(Struct, frozen=True):
+    """The state of a subscription's quotas.
+
+    Attributes:
+        info: the CLI's last report.
+        kinds: the last report about each quota: five_hour, seven_day, …
+    """
+
+    info: RateLimitInfo
+    kinds: dict[str, RateLimitInfo] = field(default_factory=dict)
+
+    @property
+    def limited(self) -> bool:
+        """Whether the last request was refused, and nothing is paid for beyond the quota."""
+        beyond = self.info.is_using_overage or self.info.overage_in_use
+        return self.info.status == "rejected" and not beyond
+
+    @property
+    def until(self) -> float | None:
+        """The end of the limit, in seconds since 1970; None if there is none, or unknown."""
+        return self.info.resets_at if self.limited else None
+
+    @property
+    def utilization(self) -> float | None:
+        """The used part of the quota, as the CLI reports it."""
+        return self.info.utilization
+
+
+class _Call(Struct, frozen=True):
+    """A model call, with its usage so far."""
 
     model: str
-    agent: str | None
+    turn: Turn
     totals: Totals
-
-
-class _Settled:
-    """What was used up to the end of the last turn, added up in several ways."""
-
-    def __init__(self) -> None:
-        self.all = NOTHING
-        self.main = NOTHING
-        self.models: Models = {}
-        self.turns: dict[Hashable, Totals] = {}
-
-    def add(self, used: Totals, turn: Turn) -> None:
-        self.all += used
-        if turn is not None:
-            _add(self.turns, turn, used)
-
-
-class _Live:
-    """What was used since then, by the messages. There are many, so each is added up only once."""
-
-    def __init__(self) -> None:
-        self._sums: dict[tuple[str, bool, Turn], Totals] = {}
-
-    def add(self, model: str, is_main: bool, turn: Turn, used: Totals) -> None:
-        _add(self._sums, (model, is_main, turn), used)
-
-    @property
-    def all(self) -> Totals:
-        return sum(self._sums.values(), NOTHING)
-
-    @property
-    def main(self) -> Totals:
-        used = (used for (_, is_main, _), used in self._sums.items() if is_main)
-        return replace(sum(used, NOTHING), cost_usd=None)
-
-    @property
-    def models(self) -> Models:
-        models: Models = {}
-        for (model, _, _), used in self._sums.items():
-            _add(models, model, used)
-        return models
-
-    @property
-    def turns(self) -> dict[Hashable, Totals]:
-        turns: dict[Hashable, Totals] = {}
-        for (_, _, turn), used in self._sums.items():
-            if turn is not None:
-                _add(turns, turn, used)
-        return turns
+    is_main: bool
 
 
 class Ledger:
-    """What a session has used, and how it stands with its context and its limits.
+    """The usage of a session, its context and its limits. The session feeds it.
 
     Args:
-        prices: what tokens cost, by model or the beginning of its name; instead of the costs that
-            the CLI reports. Models that are not in it keep the CLI's.
+        prices: prices of tokens, by model or a prefix of its name, instead of the costs that the
+            CLI reports. Other models keep the CLI's.
     """
 
     def __init__(self, *, prices: Mapping[str, Price] | None = None) -> None:
         self._prices = PriceTable(prices)
-        self._settled = _Settled()
-        self._live = _Live()
-        # The first of an ordinary dictionary is found by a search, past all that were deleted.
-        self._agents: OrderedDict[str, Totals] = OrderedDict()
-        self._calls: OrderedDict[str, _Call] = OrderedDict()
+        self._session = NOTHING
+        self._models: Models = {}
+        self._turns: dict[Turn, Totals] = {}
+        self._live: dict[str, _Call] = {}
+        """The model calls since the last result, by message id."""
         self._streaming: dict[str | None, str] = {}
-        self._speaks_last: OrderedDict[str, bool] = OrderedDict()
+        """The id of the message that the main conversation and each subagent stream."""
         self._main_model: str = ""
-        self._reports = _Reports()
+        self._report: Models = {}
+        """The last report of running totals."""
+        self._reported_cost: float = 0.0
+        self._is_new_process = False
         self._windows: dict[str, int] = {}
         self._names: dict[str, str] = {}
-        self.changes: int = 0
-        """How often something has been added."""
+        """The name of a model in reports, by its name in messages."""
         self.context: ContextWindow = ContextWindow()
-        """How full the context of the main conversation is."""
+        """The fill of the context of the main conversation."""
         self.rate_limit: RateLimit | None = None
-        """How the subscription stands with its quotas; None if the CLI has not said."""
-        self.retry: Retry | None = None
-        """That the CLI is asking the API again; None if it is not."""
-
-    # --- what was used ---------------------------------------------------------------------------
+        """The state of the subscription's quotas; None if unknown."""
+        self.retry: APIRetryMessage | None = None
+        """The CLI's retry of a request to the API; None if there is none."""
 
     @property
     def session(self) -> Totals:
-        """What the whole session has used, over all its processes."""
-        return self._settled.all + self._live.all
-
-    @property
-    def main(self) -> Totals:
-        """What the main conversation has used, without its share of the cost, which is unknown.
-
-        The rest of the session's is subagents and the CLI's own calls.
-        """
-        return self._settled.main + self._live.main
+        """The usage of the whole session, over all its processes."""
+        return sum(map(self._estimate, self._live.values()), self._session)
 
     @property
     def models(self) -> Models:
-        """What each model has used."""
-        models = dict(self._settled.models)
-        for model, used in self._live.models.items():
-            _add(models, model, used)
-        return models
-
-    @property
-    def agents(self) -> dict[str, Totals]:
-        """What each subagent has used, by the tool call that started it.
-
-        The CLI does not report this, nor all that subagents say, so it is never more than an
-        estimate; `session` minus `main` has all of them.
-        """
-        return dict(self._agents)
+        """The usage of each model."""
+        return _merged(self._models, self._live_models())
 
     def turn(self, turn: Hashable) -> Totals:
-        """Return what a turn has used, with all subagents that worked meanwhile."""
-        return self._settled.turns.get(turn, NOTHING) + self._live.turns.get(turn, NOTHING)
-
-
-class UsageTracker(Ledger):
-    """Keeps the ledger of a session up to date: it is given each message once."""
-
-    changes: int
-    context: ContextWindow
-    rate_limit: RateLimit | None
-    retry: Retry | None
+        """Return the usage of a turn, with all subagents that worked meanwhile."""
+        live = self._live_by(lambda call: call.turn)
+        return self._turns.get(turn, NOTHING) + live.get(turn, NOTHING)
 
     def note(self, message: Message, turn: Turn = None) -> None:
-        """Take the next message of the session, and the turn that it belongs to."""
+        """Count a message of a turn."""
         handler = _HANDLERS.get(type(message))
         if handler is not None:
             handler(self, message, turn)
 
     def note_context(self, report: ContextUsageResult | ContextUsage) -> None:
-        """Take the CLI's answer to a question about its context."""
+        """Take the CLI's own report on its context."""
         window = report.raw_max_tokens
         if window is None and isinstance(report, ContextUsageResult):
             window = report.max_tokens
         self.context = ContextWindow(report.total_tokens, window or self.context.window, "report")
 
     def restarted(self) -> None:
-        """Note that another process continues the session.
-
-        Some CLIs then report what the session has used, others what the process has: the first
-        report shows which.
-        """
-        for model, used in self._live.models.items():
-            _add(self._settled.models, model, used)
-        for turn, used in self._live.turns.items():
-            _add(self._settled.turns, turn, used)
-        self._settled.all += self._live.all
-        self._settled.main += self._live.main
-        self._live = _Live()
-        self._streaming.clear()
-        self._reports.is_of_another_process = True
-        self.retry = None
+        """Note that another process continues the session."""
+        self._settle(self._live_models(), self._live_by(lambda call: call.turn))
+        self._is_new_process = True
 
     # --- messages --------------------------------------------------------------------------------
 
     def _stream(self, message: StreamEvent, turn: Turn) -> None:
-        event = message.event
-        if type(event) is MessageStart:
-            self._message_start(message, event, turn)
+        event, agent = message.event, message.parent_tool_use_id
+        if type(event) is MessageStart and event.message.id is not None:
+            self.retry = None if agent is None else self.retry
+            self._streaming[agent] = event.message.id
+            usage, model = event.message.usage, event.message.model
+            self._count(event.message.id, model, agent, turn, usage)
         elif type(event) is MessageDelta:
-            self._message_delta(message, event, turn)
-
-    def _message_start(self, message: StreamEvent, event: MessageStart, turn: Turn) -> None:
-        agent, said = message.parent_tool_use_id, event.message
-        self._clear_retry(agent)
-        if said.id is not None:
-            self._streaming[agent] = said.id
-            self._count(said.id, said.model, agent, said.usage, turn)
-
-    def _message_delta(self, message: StreamEvent, event: MessageDelta, turn: Turn) -> None:
-        agent = message.parent_tool_use_id
-        id = message.api_message_id or self._streaming.get(agent)
-        if id is not None:
-            self._count(id, None, agent, event.usage, turn)
+            id = message.api_message_id or self._streaming.get(agent)
+            if id is not None:
+                self._count(id, None, agent, turn, event.usage)
 
     def _assistant(self, message: AssistantMessage, turn: Turn) -> None:
         agent, said = message.parent_tool_use_id, message.message
-        self._clear_retry(agent)
+        if agent is None:
+            self.retry = None
         if message.context_usage is not None:
             self.note_context(message.context_usage)
         id = said.id or message.uuid
         if id is not None and said.model != SYNTHETIC:
-            self._count(id, said.model, agent, said.usage, turn)
-        if agent is not None:
-            calls = any(type(block) is ToolUseBlock for block in message.content)
-            _keep(self._speaks_last, agent, not calls)
-
-    def _clear_retry(self, agent: str | None) -> None:
-        if agent is None:
-            self.retry = None
-
-    def _user(self, message: UserMessage, turn: Turn) -> None:
-        """Count a subagent's last message, which is reported only here."""
-        output = message.tool_use_result
-        if not (isinstance(output, dict) and "agentId" in output):
-            return
-        usage, model = _convert(output.get("usage"), Usage), output.get("resolvedModel")
-        for block in message.content:
-            if type(block) is ToolResultBlock and usage is not None:
-                agent = block.tool_use_id
-                if not self._speaks_last.get(agent):
-                    self._count(f"{agent} last", model, agent, usage, turn)
+            self._count(id, said.model, agent, turn, said.usage)
 
     def _count(
-        self, id: str, model: str | None, agent: str | None, usage: Usage | None, turn: Turn
+        self, id: str, model: str | None, agent: str | None, turn: Turn, usage: Usage | None
     ) -> None:
-        """Count what a message has used beyond what is known of it."""
-        known = self._calls.get(id)
-        now = NOTHING if usage is None else Totals.of(usage)
+        now, known = NOTHING if usage is None else Totals.of(usage), self._live.get(id)
         if known is None:
-            name, more = self._name(model), now
+            call = _Call(model or self._main_model, turn, now, agent is None)
         else:
-            name, now = known.model, known.totals.at_least(now)
-            more = now - known.totals
-            if not more.tokens:
-                return
-        _keep(self._calls, id, _Call(name, agent, now))
-        cost = self._prices.cost(name, more)
-        used = replace(more, cost_usd=cost, calls=int(known is None), estimated=True)
-        self._add_live(name, agent, used, turn)
+            call = replace(known, totals=known.totals.at_least(now))
+        self._live[id] = call
         if agent is None:
-            self._main_model = name
-            self.context = ContextWindow(now.tokens, self._window(name), "message")
+            self._main_model = call.model
+            window = self._windows.get(call.model, self.context.window)
+            self.context = ContextWindow(call.totals.tokens, window, "message")
 
-    def _add_live(self, model: str, agent: str | None, used: Totals, turn: Turn) -> None:
-        self.changes += 1
-        self._live.add(model, agent is None, turn, used)
-        if agent is not None:
-            _keep(self._agents, agent, self._agents.get(agent, NOTHING) + used)
+    # --- sums ------------------------------------------------------------------------------------
 
-    def _name(self, model: str | None) -> str:
-        name = model or self._main_model
-        return self._names.get(name, name)
+    def _estimate(self, call: _Call) -> Totals:
+        cost = self._prices.cost(call.model, call.totals)
+        return replace(call.totals, cost_usd=cost, calls=1, estimated=True)
 
-    def _window(self, model: str) -> int | None:
-        return self._windows.get(model, self.context.window)
+    def _live_by(self, key: Callable[[_Call], _Key]) -> dict[_Key, Totals]:
+        sums: dict[_Key, Totals] = {}
+        for call in self._live.values():
+            sums[key(call)] = sums.get(key(call), NOTHING) + self._estimate(call)
+        return sums
+
+    def _live_models(self) -> Models:
+        return self._live_by(lambda call: self._names.get(call.model, call.model))
+
+    def _settle(self, models: Models, turns: Mapping[Turn, Totals]) -> None:
+        """Replace the estimate by usage that will not change."""
+        self._models = _merged(self._models, models)
+        self._turns = _merged(self._turns, turns)
+        self._session = sum(turns.values(), self._session)
+        self._live, self._streaming, self.retry = {}, {}, None
 
     # --- the end of a turn -----------------------------------------------------------------------
 
     def _result(self, message: ResultMessage, turn: Turn) -> None:
-        self.retry = None
-        live, main = self._live, None if message.usage is None else Totals.of(message.usage)
-        reported, rest = self._reports.read(message, main)
         self._learn(message.model_usage or {})
-        if reported is None:
-            models, missing = self._unpriced(live.models, rest), _beyond(main, live.main)
+        main = None if message.usage is None else Totals.of(message.usage)
+        said, models = self._live_models(), self._new_usage(message, main)
+        if models is None:
+            models = said
         else:
-            models = self._with_calls(reported)
-            # What was broken off is not reported, but costs money nevertheless.
-            missing = NOTHING if main is None else _beyond(live.main, main)
-        if missing.tokens:
-            cost = self._prices.cost(self._main_model, missing)
-            _add(models, self._main_model, replace(missing, cost_usd=cost, estimated=True))
-        self._settle(models, rest, turn)
-        self._settle_main(main)
-        self.context = replace(self.context, window=self._window(self._main_model))
+            calls = {name: Totals(calls=it.calls) for name, it in said.items()}
+            models = _merged(_merged(models, calls), self._unreported(main))
+        cost = self._new_cost(message)
+        if any(it.cost_usd is not None for it in models.values()):
+            cost = None
+        self._settle(models, {turn: sum(models.values(), Totals(cost_usd=cost, turns=1))})
+        window = self._windows.get(self._main_model, self.context.window)
+        self.context = replace(self.context, window=window)
 
-    def _unpriced(self, models: Models, cost: float | None) -> Models:
-        """Drop the estimated costs of messages if the cost is known as a whole."""
-        if cost is None:
-            return dict(models)
-        return {model: replace(used, cost_usd=None) for model, used in models.items()}
+    def _new_usage(self, message: ResultMessage, main: Totals | None) -> Models | None:
+        """Return the usage of each model since the last result; None if there is no report.
 
-    def _with_calls(self, models: Models) -> Models:
-        """Add what is in no report: the user's own prices, and how many messages there were."""
-        known: Models = {}
-        for model, used in models.items():
-            price = self._prices.given(model)
-            known[model] = used if price is None else replace(used, cost_usd=price.of(used))
-        for model, used in self._live.models.items():
-            _add(known, self._names.get(model, model), Totals(calls=used.calls))
-        return known
+        After a restart, some CLIs continue the totals of the session, others begin at zero.
+        """
+        if message.model_usage is None:
+            name = self._names.get(self._main_model, self._main_model)
+            return None if main is None else {name: self._prices.apply(name, main)}
+        now, before = self._models_of(message.model_usage), self._report
+        if self._is_new_process and not _continues(now, before, main or NOTHING):
+            before = {}
+        self._report, self._is_new_process = now, False
+        since = _convert(message.model_usage_since_last_result, dict[str, ModelUsage])
+        if since is not None:
+            return self._models_of(since)
+        return {
+            # Fewer tokens than before: the CLI has begun to count anew.
+            name: it - before[name] if name in before and it.covers(before[name]) else it
+            for name, it in now.items()
+        }
 
-    def _settle(self, models: Models, rest: float | None, turn: Turn) -> None:
-        self.changes += 1
-        settled = self._settled
-        settled.add(sum(models.values(), Totals(cost_usd=rest, turns=1)), turn)
-        while len(settled.turns) > KEPT:
-            del settled.turns[next(iter(settled.turns))]
-        for model, part in models.items():
-            _add(settled.models, model, part)
+    def _unreported(self, main: Totals | None) -> Models:
+        """Return the usage of a message that an interrupt broke off: the CLI does not report it."""
+        if main is None:
+            return {}
+        said = sum((call.totals for call in self._live.values() if call.is_main), NOTHING)
+        missing = said.at_least(main) - main
+        if not missing.tokens:
+            return {}
+        cost = self._prices.cost(self._main_model, missing)
+        name = self._names.get(self._main_model, self._main_model)
+        return {name: replace(missing, cost_usd=cost, estimated=True)}
 
-    def _settle_main(self, main: Totals | None) -> None:
-        live = self._live.main
-        if main is not None:
-            live = replace(main.at_least(live), calls=live.calls, estimated=not main.covers(live))
-        self._settled.main += live
-        self._live = _Live()
+    def _models_of(self, usage: Mapping[str, ModelUsage]) -> Models:
+        return {name: self._prices.apply(name, Totals.of(it)) for name, it in usage.items()}
+
+    def _new_cost(self, message: ResultMessage) -> float | None:
+        now, before = message.total_cost_usd, self._reported_cost
+        if now is None:
+            return None
+        self._reported_cost = now
+        return now - before if now >= before else now
 
     def _learn(self, usage: Mapping[str, ModelUsage]) -> None:
-        """Learn windows and prices. Some models have one name in reports, another in messages."""
+        """Learn windows, prices and names: reports may call a model differently than messages."""
         for model, used in usage.items():
             for name in {model, model.partition("[")[0], used.canonical_model or model}:
                 self._names[name] = model
-                self._prices.learn(name, Totals.of_model(used))
+                self._prices.learn(name, Totals.of(used))
                 if used.context_window is not None:
                     self._windows[name] = used.context_window
 
     # --- context and limits ----------------------------------------------------------------------
 
     def _retry(self, message: APIRetryMessage, turn: Turn) -> None:
-        self.retry = Retry.said_by(message)
+        self.retry = message
 
     def _rate_limit(self, message: RateLimitEvent, turn: Turn) -> None:
         info = message.rate_limit_info
-        self.rate_limit = (self.rate_limit or RateLimit(info)).with_info(info)
+        known = {} if self.rate_limit is None else self.rate_limit.kinds
+        self.rate_limit = RateLimit(info, {**known, info.rate_limit_type or "": info})
 
     def _compacted(self, message: CompactBoundaryMessage, turn: Turn) -> None:
         data = message.compact_metadata
@@ -378,101 +315,40 @@ class UsageTracker(Ledger):
         self.context = ContextWindow(window=self.context.window)
 
 
-# --- reports ----------------------------------------------------------------------------------
+def _continues(now: Models, before: Models, main: Totals) -> bool:
+    """Whether the first report of a process includes the earlier processes of the session."""
+    if not all(name in now and now[name].covers(used) for name, used in before.items()):
+        return False
+    return (sum(now.values(), NOTHING) - sum(before.values(), NOTHING)).covers(main)
 
 
-class _Reports:
-    """What the CLI reported last, to find out what is new in the next report.
-
-    A report is of all that was used since the process was started.
-    """
-
-    def __init__(self) -> None:
-        self.models: Models = {}
-        self.cost: float = 0.0
-        self.is_of_another_process: bool = False
-
-    def read(
-        self, message: ResultMessage, main: Totals | None
-    ) -> tuple[Models | None, float | None]:
-        """Return what each model has used since the last report, and the cost of no model.
-
-        None instead of the models if nothing was reported.
-        """
-        since = _convert(message.model_usage_since_last_result, dict[str, ModelUsage])
-        now = {model: Totals.of_model(it) for model, it in (message.model_usage or {}).items()}
-        if self.is_of_another_process and message.model_usage is not None:
-            self.is_of_another_process = False
-            if not self._goes_on(now, main):
-                self.models, self.cost = {}, 0.0
-        models = {model: _since(used, self.models.get(model)) for model, used in now.items()}
-        cost = message.total_cost_usd
-        new_cost = None if cost is None else cost - (self.cost if cost >= self.cost else 0.0)
-        if message.model_usage is not None:
-            self.models = now
-        self.cost = self.cost if cost is None else cost
-        if since is not None:
-            rest = None if cost is None else 0.0
-            return {model: Totals.of_model(used) for model, used in since.items()}, rest
-        if message.model_usage is None:
-            return None, new_cost
-        return models, _rest(new_cost, models)
-
-    def _goes_on(self, now: Models, main: Totals | None) -> bool:
-        """Whether the first report of a process includes what the last one reported."""
-        if not all(model in now and now[model].covers(used) for model, used in self.models.items()):
-            return False
-        new = sum(now.values(), NOTHING) - sum(self.models.values(), NOTHING)
-        return main is None or new.covers(main)
-
-
-def _since(now: Totals, before: Totals | None) -> Totals:
-    # Less than before: the CLI has begun to count anew, without saying so.
-    return now if before is None or not now.covers(before) else now - before
-
-
-def _rest(cost: float | None, models: Models) -> float | None:
-    """Return the part of a cost that belongs to no model."""
-    if cost is None:
-        return None
-    rest = cost - sum(used.cost_usd or 0.0 for used in models.values())
-    # Less than that is what floats leave behind.
-    return rest if abs(rest) > 1e-9 else 0.0
+def _merged(sums: Mapping[_Key, Totals], more: Mapping[_Key, Totals]) -> dict[_Key, Totals]:
+    """Add usage by key, and forget the oldest keys."""
+    merged = dict(sums)
+    for key, used in more.items():
+        merged[key] = merged.get(key, NOTHING) + used
+    for key in list(merged)[:-KEPT]:
+        del merged[key]
+    return merged
 
 
 def _convert(value: Any, kind: Any) -> Any:
-    """Read a value that has no declared type; None if it is not of this kind."""
+    """Read a value without a declared type; None if it is not of this kind."""
     try:
         return msgspec.convert(value, prepared(kind))
-    except (msgspec.ValidationError, UnicodeEncodeError):  # or a key that is no text
+    except msgspec.ValidationError:
         return None
 
 
-# --- sums -------------------------------------------------------------------------------------
-
-
-def _beyond(one: Totals | None, other: Totals) -> Totals:
-    """Return by how much one exceeds the other, for each kind of tokens."""
-    return NOTHING if one is None else replace(other.at_least(one) - other, calls=0, cost_usd=None)
-
-
-def _add(sums: dict[Any, Totals], key: Hashable, used: Totals) -> None:
-    sums[key] = sums.get(key, NOTHING) + used
-
-
-def _keep(book: OrderedDict[str, Any], key: str, value: Any) -> None:
-    book[key] = value
-    if len(book) > KEPT:
-        book.popitem(last=False)
-
-
-_HANDLERS: dict[type[Message], Callable[[UsageTracker, Any, Turn], None]] = {
-    StreamEvent: UsageTracker._stream,
-    AssistantMessage: UsageTracker._assistant,
-    UserMessage: UsageTracker._user,
-    ResultMessage: UsageTracker._result,
-    APIRetryMessage: UsageTracker._retry,
-    RateLimitEvent: UsageTracker._rate_limit,
-    CompactBoundaryMessage: UsageTracker._compacted,
-    ConversationResetMessage: UsageTracker._reset,
+_HANDLERS: dict[type[Message], Callable[[Ledger, Any, Turn], None]] = {
+    StreamEvent: Ledger._stream,
+    AssistantMessage: Ledger._assistant,
+    ResultMessage: Ledger._result,
+    APIRetryMessage: Ledger._retry,
+    RateLimitEvent: Ledger._rate_limit,
+    CompactBoundaryMessage: Ledger._compacted,
+    ConversationResetMessage: Ledger._reset,
 }
+
+COUNTED: frozenset[type[Any]] = frozenset(_HANDLERS) - {StreamEvent} | {MessageStart, MessageDelta}
+"""The kinds of messages that a ledger counts, and of events in a `StreamEvent`."""

@@ -1,4 +1,4 @@
-"""What a transport is, and one in memory.
+"""The protocol of transports, and a pair of them in memory.
 
 A transport moves bytes, nothing else. Lines, JSON and answers are the connection's business, so a
 transport is easy to write: for a process, a socket, an ssh channel, a pair of buffers in memory, or
@@ -7,21 +7,19 @@ one that records another.
 
 from __future__ import annotations
 
-from collections import deque
-from typing import Protocol
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol, runtime_checkable
 
-import anyio
 import anyio.lowlevel
-from msgspec import Struct
 
 from ..concurrency import Signal
 from ..errors import TransportClosed
 
-__all__ = ["MemoryTransport", "Transport", "memory_pair"]
-
 
 class Transport(Protocol):
-    """One end of a byte stream in both directions, with a side channel for what goes to stderr."""
+    """One end of a byte stream in both directions, with a side channel for stderr."""
 
     async def send(self, data: bytes) -> None:
         """Write all of `data`.
@@ -48,71 +46,89 @@ class Transport(Protocol):
         """
 
     async def aclose(self) -> None:
-        """Close it, and release all resources. Calls that wait return with the end.
+        """Close it, and release all resources. Pending calls return with the end.
 
         A session waits for it, even if its caller is cancelled, but no longer than the end of a
         process may take: `terminate`, twice `kill` and `drain` of `Timeouts`. Then it is cancelled.
         """
 
 
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """How to start a CLI.
+
+    Attributes:
+        argv: the program, with its path, and its arguments.
+        env: all of its environment.
+        cwd: its working directory; None for that of this process.
+        cleanup: functions to call when it has ended or could not be started, such as one that
+            deletes its private files.
+    """
+
+    argv: tuple[str, ...]
+    env: Mapping[str, str] = field(repr=False)
+    cwd: Path | None = None
+    cleanup: tuple[Callable[[], object], ...] = ()
+
+
+@runtime_checkable
+class Configurable(Protocol):
+    """A transport whose CLI is not started yet, and starts with the options of the session."""
+
+    def configure(self, launch: Launch) -> None:
+        """Learn how the CLI would be started, before anything is sent.
+
+        Args:
+            launch: its command line, the variables that the options set, and its working directory.
+                Files that the command line names exist during this call only.
+
+        Raises:
+            OptionsError: the CLI has been used before.
+        """
+
+
+# --- memory --------------------------------------------------------------------------------------
+
+
 class _Pipe:
-    """A one-way stream of bytes without a limit. What is unread at its end can still be read."""
+    """A one-way stream of bytes without a limit. Unread bytes can still be read at its end."""
 
     def __init__(self) -> None:
-        self._chunks: deque[bytes] = deque()
+        self._bytes = bytearray()
         self._ended = False
         self._changed = Signal()
 
     def put(self, data: bytes) -> None:
         if self._ended:
             raise TransportClosed("The transport is closed; nothing more can be sent")
-        if data:
-            self._chunks.append(data)
-            self._changed.notify()
+        self._bytes += data
+        self._changed.notify()
 
     def end(self) -> None:
         self._ended = True
         self._changed.notify()
 
     def drop(self) -> None:
-        """End it, and throw away what is unread."""
-        self._chunks.clear()
+        """End it, and drop the unread bytes."""
+        self._bytes.clear()
         self.end()
 
     async def get(self) -> bytes:
-        if self._chunks or self._ended:
-            # Before anything is taken out, so that nothing is lost if the reader is cancelled here.
-            await anyio.lowlevel.checkpoint()
-        while not self._chunks and not self._ended:
-            await self._changed.wait()
-        chunks = b"".join(self._chunks)
-        self._chunks.clear()
-        return chunks
+        # Before anything is taken out, so that nothing is lost if the reader is cancelled here.
+        await anyio.lowlevel.checkpoint()
+        await self._changed.until(lambda: bool(self._bytes) or self._ended)
+        data = bytes(self._bytes)
+        self._bytes.clear()
+        return data
 
 
-class _ExitStatus:
-    """Whether one side has ended, and with which status. The first status that is set stays."""
-
-    def __init__(self) -> None:
-        self._ended = anyio.Event()
-        self._status: int | None = None
-
-    def set(self, status: int | None) -> None:
-        if self._status is None:
-            self._status = status
-        self._ended.set()
-
-    async def get(self) -> int | None:
-        await self._ended.wait()
-        return self._status
-
-
-class _Half(Struct, frozen=True):
+class _Side:
     """All that one side sends to the other."""
 
-    output: _Pipe
-    stderr: _Pipe
-    status: _ExitStatus
+    def __init__(self) -> None:
+        self.output, self.stderr = _Pipe(), _Pipe()
+        self.has_exited = anyio.Event()
+        self.status: int | None = None
 
 
 class MemoryTransport:
@@ -122,16 +138,12 @@ class MemoryTransport:
     also writes to stderr and sets the exit status, with `send_stderr` and `exit`.
     """
 
-    def __init__(self, ours: _Half, theirs: _Half) -> None:
+    def __init__(self, ours: _Side, theirs: _Side) -> None:
         self._ours = ours
         self._theirs = theirs
 
     async def send(self, data: bytes) -> None:
-        """Write all of `data`. If this is cancelled, nothing was written.
-
-        Raises:
-            TransportClosed: the peer no longer reads.
-        """
+        """Write all of `data`. If this is cancelled, nothing was written."""
         await anyio.lowlevel.checkpoint()
         self._ours.output.put(data)
 
@@ -149,39 +161,38 @@ class MemoryTransport:
         return await self._theirs.stderr.get()
 
     def send_stderr(self, data: bytes) -> None:
-        """Write to the stderr that the other side reads.
-
-        Raises:
-            TransportClosed: the peer no longer reads.
-        """
+        """Write to the stderr that the other side reads."""
         self._ours.stderr.put(data)
 
     def exit(self, status: int) -> None:
-        """Exit as a process does: the status is set, all that was sent can still be read."""
+        """Exit as a process does: the status is set, all sent bytes can still be read."""
         self._ours.output.end()
         self._ours.stderr.end()
         self._theirs.output.end()
-        self._ours.status.set(status)
+        if self._ours.status is None:
+            self._ours.status = status
+        self._ours.has_exited.set()
 
     async def wait(self) -> int | None:
         """Wait until the peer has ended; None if it set no status."""
-        return await self._theirs.status.get()
+        await self._theirs.has_exited.wait()
+        return self._theirs.status
 
     async def aclose(self) -> None:
-        """Close both directions. Calls that wait, on either side, return with the end.
+        """Close both directions. Pending calls on either side return with the end.
 
-        What was sent can still be read by the other side; what is unread here is dropped.
+        Sent bytes can still be read by the other side; unread bytes here are dropped.
         """
         self._ours.output.end()
         self._ours.stderr.end()
         self._theirs.output.drop()
         self._theirs.stderr.drop()
-        self._ours.status.set(None)
-        self._theirs.status.set(None)
+        self._ours.has_exited.set()
+        self._theirs.has_exited.set()
         await anyio.lowlevel.checkpoint()
 
 
 def memory_pair() -> tuple[MemoryTransport, MemoryTransport]:
-    """Make two connected transports: one for the application, one for what plays the CLI."""
-    left, right = (_Half(_Pipe(), _Pipe(), _ExitStatus()) for _ in range(2))
+    """Make two connected transports: one for the application, one for the simulated CLI."""
+    left, right = _Side(), _Side()
     return MemoryTransport(left, right), MemoryTransport(right, left)

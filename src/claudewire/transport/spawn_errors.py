@@ -1,15 +1,16 @@
-"""Why a program could not be started, as an error with advice."""
+"""The reason why a program could not be started, as an error with advice."""
 
 from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-from ..errors import Cause, CLIError, CLINotFoundError, Error, Evidence, OptionsError
+from ..errors import Cause, CLIError, CLINotFoundError, Error, Evidence, OptionsError, redact
 
-__all__ = ["explained"]
+LONGEST = 200
+"""Characters of an argument that are kept as evidence."""
 
 _INTERPRETER = (
     "Either the program that its first line names is missing (is Node.js installed?), or it is "
@@ -17,6 +18,11 @@ _INTERPRETER = (
     "elsewhere."
 )
 _REASONS: dict[int, tuple[Cause, str, str]] = {
+    errno.E2BIG: (
+        Cause.TOO_LONG,
+        "the command line is too long",
+        "Pass long strings in a file, or in the initialize request.",
+    ),
     errno.EACCES: (
         Cause.REFUSED,
         "it is not executable, or its directory cannot be entered",
@@ -47,16 +53,12 @@ _REASONS: dict[int, tuple[Cause, str, str]] = {
 }
 
 
-def explained(
-    error: Exception, argv: Sequence[str], env: Mapping[str, str], cwd: Path | None
-) -> Error:
-    """Turn the system's error into one that says what to do."""
+def explained(error: Exception, argv: Sequence[str], cwd: Path | None) -> Error:
+    """Turn the system's error into one with advice."""
     if cwd is not None and not os.path.isdir(cwd):
         return OptionsError(f"The working directory {cwd} does not exist, or is not a directory")
     if not isinstance(error, OSError):
         return OptionsError(f"The command cannot be started: {error}")
-    if error.errno == errno.E2BIG:
-        return _too_long(argv, env)
     if error.errno == errno.ENOENT:
         return _not_there(argv)
     other = (Cause.UNKNOWN, error.strerror or str(error), "")
@@ -65,9 +67,7 @@ def explained(
 
 
 def _error(argv: Sequence[str], cause: Cause, reason: str, advice: str) -> CLIError:
-    from ..errors import redact
-
-    evidence = Evidence(argv=tuple(map(redact, argv)))
+    evidence = Evidence(argv=tuple(redact(word[:LONGEST]) for word in argv))
     message = f"{argv[0]} cannot be started: {reason}"
     return CLIError(message, cause=cause, advice=advice, evidence=evidence)
 
@@ -76,27 +76,3 @@ def _not_there(argv: Sequence[str]) -> CLIError:
     if os.path.exists(argv[0]):
         return _error(argv, Cause.REFUSED, "the system cannot load it", _INTERPRETER)
     return CLINotFoundError(f"There is no program {argv[0]}")
-
-
-def _named(word: str, argv: Sequence[str]) -> str:
-    """Name an argument without its value."""
-    number = list(argv).index(word)
-    flags = (each.partition("=")[0] for each in (word, argv[number - 1]) if each[:1] == "-")
-    return next(flags, f"number {number}")
-
-
-def _too_long(argv: Sequence[str], env: Mapping[str, str]) -> CLIError:
-    from ..errors import redact
-
-    longest = max(argv, key=len)
-    arguments = sum(len(os.fsencode(word)) + 1 for word in argv)
-    variables = sum(len(os.fsencode(k + v)) + 2 for k, v in env.items())
-    evidence = Evidence(argv=tuple(redact(word[:200]) for word in argv))
-    return CLIError(
-        f"The command line is too long: the longest argument, {_named(longest, argv)}, has "
-        f"{len(longest)} characters; all arguments have {arguments} bytes, the environment "
-        f"{variables}",
-        cause=Cause.TOO_LONG,
-        evidence=evidence,
-        advice="Pass long strings in a file, or in the initialize request.",
-    )

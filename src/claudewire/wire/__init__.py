@@ -1,48 +1,37 @@
-"""How the `claude` CLI and an SDK talk: bytes in, events out, both ends, no I/O.
+"""The conversation of the `claude` CLI and an SDK: bytes in, events out, both ends, no I/O.
 
-It uses msgspec and pure parts of the standard library only. Start with `Connection`, then `states`,
-which says who may say what and when. Every message, request and answer is in `types` and can be
+It uses msgspec and pure parts of the standard library only. Begin with `Connection`, then `states`,
+which has the rules of the conversation. Every message, request and answer is in `types` and can be
 imported from here; `dialects` has the other documented forms, `lint` explains captures, `schema`
 exports JSON Schema.
 """
 
 from __future__ import annotations
 
-from .answers import dropped_prompts
-from .connection import Connection
-from .dialects import (
-    AUTO,
-    DIALECTS,
-    ENVELOPE,
-    LEGACY,
-    MODERN,
-    SESSION,
-    Dialect,
-    Rules,
-    WriteContext,
-)
-from .errors import Error, Evidence, LocalProtocolError
-from .fitting import fit
-from .framing import MAX_LINE, Lines, Oversize
-from .states import Kind, Role, State
-from .types import (
-    base,
-    blocks,
-    cli_requests,
-    configs,
-    control,
-    hook_outputs,
-    hooks,
-    host_requests,
-    messages,
-    permissions,
-    questions,
-    requests,
-    results,
-    stream,
-    system,
-    usage,
-)
+import types as _types
+import typing as _typing
+
+from .connection import Connection as Connection
+from .connection import dropped_prompts as dropped_prompts
+from .dialects import AUTO as AUTO
+from .dialects import DIALECTS as DIALECTS
+from .dialects import RELEASED as RELEASED
+from .dialects import REQUEST_TYPES as REQUEST_TYPES
+from .dialects import behavior_of as behavior_of
+from .dialects.base import Dialect as Dialect
+from .dialects.base import WriteContext as WriteContext
+from .dialects.behavior import DialectBehavior as DialectBehavior
+from .dialects.behavior import Place as Place
+from .errors import Error as Error
+from .errors import Evidence as Evidence
+from .errors import LocalProtocolError as LocalProtocolError
+from .framing import MAX_LINE as MAX_LINE
+from .framing import Lines as Lines
+from .framing import Oversize as Oversize
+from .lenient import fit as fit
+from .states import Kind as Kind
+from .states import Role as Role
+from .states import State as State
 from .types.base import *  # noqa: F403
 from .types.blocks import *  # noqa: F403
 from .types.cli_requests import *  # noqa: F403
@@ -54,74 +43,27 @@ from .types.host_requests import *  # noqa: F403
 from .types.messages import *  # noqa: F403
 from .types.permissions import *  # noqa: F403
 from .types.questions import *  # noqa: F403
-from .types.requests import *  # noqa: F403
-from .types.results import *  # noqa: F403
 from .types.stream import *  # noqa: F403
 from .types.system import *  # noqa: F403
 from .types.usage import *  # noqa: F403
-from .versions import (
-    EARLIEST,
-    EARLY_TOOLS,
-    KNOWN_REQUESTS,
-    LAST_SILENT,
-    MODES,
-    NAMES_PROMPTS,
-    READS_BLOCKS,
-    READS_PROMPTS,
-    TAKES_CANCEL,
-    TAKES_NOTES,
-    lacks_request,
-    parse_version,
-)
+from .versions import KNOWN_REQUESTS as KNOWN_REQUESTS
+from .versions import LAST_SILENT as LAST_SILENT
+from .versions import MODES as MODES
+from .versions import NAMES_PROMPTS as NAMES_PROMPTS
+from .versions import TAKES_CANCEL as TAKES_CANCEL
+from .versions import TAKES_CONTEXT as TAKES_CONTEXT
+from .versions import TESTED as TESTED
+from .versions import lacks_request as lacks_request
+from .versions import parse_version as parse_version
 
-__all__ = [
-    "AUTO",
-    "DIALECTS",
-    "EARLIEST",
-    "EARLY_TOOLS",
-    "ENVELOPE",
-    "KNOWN_REQUESTS",
-    "LAST_SILENT",
-    "LEGACY",
-    "MAX_LINE",
-    "MODERN",
-    "MODES",
-    "NAMES_PROMPTS",
-    "READS_BLOCKS",
-    "READS_PROMPTS",
-    "SESSION",
-    "TAKES_CANCEL",
-    "TAKES_NOTES",
-    "Connection",
-    "Dialect",
-    "Error",
-    "Evidence",
-    "Kind",
-    "Lines",
-    "LocalProtocolError",
-    "Oversize",
-    "Role",
-    "Rules",
-    "State",
-    "WriteContext",
-    "dropped_prompts",
-    "fit",
-    "lacks_request",
-    "parse_version",
-]
-__all__ += base.__all__
-__all__ += blocks.__all__
-__all__ += cli_requests.__all__
-__all__ += configs.__all__
-__all__ += control.__all__
-__all__ += hook_outputs.__all__
-__all__ += hooks.__all__
-__all__ += host_requests.__all__
-__all__ += messages.__all__
-__all__ += permissions.__all__
-__all__ += questions.__all__
-__all__ += requests.__all__
-__all__ += results.__all__
-__all__ += stream.__all__
-__all__ += system.__all__
-__all__ += usage.__all__
+if not _typing.TYPE_CHECKING:
+    # For `dir()`, `import *` and the API reference; type checkers see the imports above.
+    _ALIASES = (_types.UnionType, _typing.Union, _typing.Literal)
+
+    def _is_public(name: str, value: object) -> bool:
+        if name.startswith("_") or name == "TYPE_CHECKING" or isinstance(value, _types.ModuleType):
+            return False
+        home = getattr(value, "__module__", __name__)  # constants have none
+        return home.startswith(__name__) or _typing.get_origin(value) in _ALIASES
+
+    __all__ = [name for name, it in globals().items() if _is_public(name, it)]

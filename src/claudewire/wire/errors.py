@@ -1,4 +1,4 @@
-"""The base of all exceptions. What a peer does never raises one: it comes as an event."""
+"""The base of all exceptions. Lines of a peer never raise one: they come as events."""
 
 from __future__ import annotations
 
@@ -6,21 +6,19 @@ from typing import Any
 
 import msgspec
 
-__all__ = ["Error", "Evidence", "LocalProtocolError"]
-
 
 class Evidence(msgspec.Struct, frozen=True):
-    """What is known about a CLI that failed. Secrets are redacted.
+    """Facts about a CLI that failed. Secrets are redacted.
 
     Attributes:
-        argv: how it was started.
+        argv: its command line.
         pid: its process id.
-        exit_code: how it exited; None if it was killed, or has not been seen to exit.
+        exit_code: None if it was killed, or has not been seen to exit.
         signal: the signal that killed it.
-        stderr: the end of what it wrote to stderr.
-        received: the last lines it wrote.
-        sent: the last lines it was sent.
-        session: the name that its session was given; empty if it was not given one.
+        stderr: the end of its stderr.
+        received: the last lines from it.
+        sent: the last lines to it.
+        session: the name of its session; may be empty.
     """
 
     argv: tuple[str, ...] = ()
@@ -40,14 +38,14 @@ class Error(Exception):
     """The base of every exception that claudewire raises.
 
     Args:
-        message: what happened, and why.
-        advice: what to do about it.
-        evidence: what is known about the CLI.
+        message: the failure and its cause.
+        advice: a way out.
+        evidence: facts about the CLI.
 
     Attributes:
-        message: what happened, and why.
-        advice: what to do about it; may be empty.
-        evidence: what is known about the CLI; all of it is empty if no CLI was involved.
+        message: the failure and its cause.
+        advice: a way out; may be empty.
+        evidence: facts about the CLI; empty if no CLI was involved.
     """
 
     def __init__(
@@ -60,7 +58,7 @@ class Error(Exception):
 
     @property
     def retryable(self) -> bool:
-        """Whether the same attempt may succeed later, with nothing changed but the time."""
+        """Whether the same attempt may succeed later."""
         return False
 
     def __str__(self) -> str:
@@ -79,4 +77,4 @@ def _restore(kind: type[Error], args: tuple[Any, ...], attributes: dict[str, Any
 
 
 class LocalProtocolError(Error):
-    """We tried to send what must not be sent now. Nothing was sent, nothing changed."""
+    """A message that must not be sent now. Nothing was sent, nothing changed."""

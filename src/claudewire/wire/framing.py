@@ -11,13 +11,11 @@ from typing import Any
 
 from .types.base import Event
 
-__all__ = ["MAX_LINE", "Lines", "Oversize"]
-
 MAX_LINE = 256 * 2**20
-"""Far above any line seen (a screenshot is some MB), far below what a machine cannot hold."""
+"""Far above any line seen (a screenshot is some MB), far below the memory of a machine."""
 
 HEAD = 1024
-"""How much of a line that cannot be delivered is kept: enough to see what it was."""
+"""Bytes that are kept of an undeliverable line: enough to recognise it."""
 
 
 class Oversize(Event):
@@ -30,9 +28,8 @@ class Oversize(Event):
 class Lines:
     """Splits a stream of bytes into lines.
 
-    `feed` gives the lines that are complete so far, `end` the one that had no newline. Pieces of
-    an unfinished line are written one after the other into a buffer that becomes the line, so each
-    byte is looked at once however small the pieces are, and a long line is in memory once.
+    Pieces of an unfinished line are written into a buffer that becomes the line: each byte is read
+    once however small the pieces are, and a long line is in memory once.
     """
 
     def __init__(self, max_line: int = MAX_LINE) -> None:
@@ -42,14 +39,11 @@ class Lines:
 
     @property
     def pending(self) -> int:
-        """How many bytes of an unfinished line have come so far."""
+        """Bytes of the unfinished line."""
         return self._length
 
     def feed(self, data: bytes) -> list[bytes | Oversize]:
-        """Take the next bytes of the stream; give the lines that they complete."""
-        end = data.find(b"\n")
-        if 0 <= end == len(data) - 1 <= self.max_line and not self._length:
-            return [data[:end]]  # as most requests; to split takes a thousand instructions more
+        """Take the next bytes of the stream; return the lines that they complete."""
         lines: list[Any] = data.split(b"\n")
         rest = lines.pop()
         if lines and self._length:
@@ -61,7 +55,7 @@ class Lines:
         return lines
 
     def end(self) -> list[bytes | Oversize]:
-        """The stream is over: give the last line if it had no newline."""
+        """End the stream; return the last line if it had no newline."""
         return [self._finish(b"")] if self._length else []
 
     def _keep(self, piece: bytes) -> BytesIO:

@@ -1,4 +1,4 @@
-"""Who may say what, and when: the two state machines, as tables.
+"""The rules of the conversation: two state machines, as tables.
 
 Theory of operation
 -------------------
@@ -8,7 +8,7 @@ to the other at any time; every request is owed exactly one answer, unless the a
 withdraws it. Requests and answers therefore need no states: they need records, which the connection
 keeps.
 
-What has states is the conversation:
+The conversation has states:
 
 * The client is NEW until it has said anything that opens the conversation. Sending `initialize`
   makes it OPENING until the answer comes, and then READY; if the CLI refuses, or the client gives
@@ -20,26 +20,32 @@ What has states is the conversation:
   without any turn: a failed resume does that.
 * Each stream ENDS once. Nothing follows. A party that has ended is asked nothing.
 
-`TRANSITIONS` says what each party may say in each state, and its state afterwards: what is not
-there is illegal. `EFFECTS` says how it changes the other party. Neither knows which of the two
-we are, so the same rules bind what we send and what we receive; only the consequence differs.
-Sending out of turn raises and changes nothing; receiving it gives a `Stray` event.
+`TRANSITIONS` has the legal messages of each party in each state, and its state afterwards.
+`EFFECTS` has the changes of the other party. Neither knows which of the two we are, so the same
+rules apply to sending and receiving; only the consequence differs.
+Sending out of turn raises and changes nothing; receiving it gives a `UnexpectedMessage` event.
 """
 
 from __future__ import annotations
 
 from enum import Enum
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "ALWAYS",
-    "EFFECTS",
-    "INITIAL",
-    "NEEDS_A_LISTENER",
-    "TRANSITIONS",
-    "Kind",
-    "Role",
-    "State",
-]
+from .types.base import Message
+from .types.messages import (
+    AssistantMessage,
+    ErrorMessage,
+    KeepAlive,
+    ResultMessage,
+    StreamEvent,
+    ToolProgressMessage,
+    UnknownMessage,
+    UserMessage,
+)
+from .types.system import SessionStateChangedMessage
+
+if TYPE_CHECKING:
+    from .dialects.behavior import DialectBehavior
 
 
 class Role(Enum):
@@ -55,7 +61,7 @@ class Role(Enum):
 
 
 class State(Enum):
-    """What a party is doing."""
+    """The state of a party."""
 
     NEW = "new"
     OPENING = "opening"
@@ -66,7 +72,7 @@ class State(Enum):
 
 
 class Kind(Enum):
-    """What can be said, as far as the states are concerned."""
+    """The kinds of messages that the states distinguish."""
 
     INITIALIZE = "initialize"
     OPENED = "initialize answered"
@@ -82,48 +88,25 @@ class Kind(Enum):
     END = "end"
 
 
-for _names in (Role, State, Kind):
-    # They are looked up for each line, and an enumeration computes its hash in Python.
-    _names.__hash__ = object.__hash__  # type: ignore[method-assign]
-
-ALWAYS = frozenset({Kind.REQUEST, Kind.ANSWER, Kind.CANCEL, Kind.NOTICE})
-"""What may be said at any time before the end, and changes no state."""
+ALWAYS = (Kind.REQUEST, Kind.ANSWER, Kind.CANCEL, Kind.NOTICE)
+"""Allowed at any time before the end; changes no state."""
 
 
-def _state(stays: State, moves: dict[Kind, State]) -> dict[Kind, State]:
-    return {**dict.fromkeys(ALWAYS, stays), **moves, Kind.END: State.ENDED}
+def _state(stays: State, *allowed: Kind, **moves: State) -> dict[Kind, State]:
+    changes = {Kind[name]: state for name, state in moves.items()}
+    return {**dict.fromkeys((*ALWAYS, *allowed), stays), **changes, Kind.END: State.ENDED}
 
 
 TRANSITIONS: dict[Role, dict[State, dict[Kind, State]]] = {
     Role.CLIENT: {
-        State.NEW: _state(State.NEW, {Kind.INITIALIZE: State.OPENING, Kind.PROMPT: State.READY}),
-        State.OPENING: _state(
-            State.OPENING, {Kind.PROMPT: State.OPENING, Kind.ABANDONED: State.NEW}
-        ),
-        State.READY: _state(
-            State.READY, {Kind.INITIALIZE: State.OPENING, Kind.PROMPT: State.READY}
-        ),
+        State.NEW: _state(State.NEW, INITIALIZE=State.OPENING, PROMPT=State.READY),
+        State.OPENING: _state(State.OPENING, Kind.PROMPT, ABANDONED=State.NEW),
+        State.READY: _state(State.READY, Kind.PROMPT, INITIALIZE=State.OPENING),
         State.ENDED: {},
     },
     Role.CLI: {
-        State.IDLE: _state(
-            State.IDLE,
-            {
-                Kind.OPENED: State.IDLE,
-                Kind.REFUSED: State.IDLE,
-                Kind.OUTPUT: State.BUSY,
-                Kind.RESULT: State.IDLE,
-            },
-        ),
-        State.BUSY: _state(
-            State.BUSY,
-            {
-                Kind.OPENED: State.BUSY,
-                Kind.REFUSED: State.BUSY,
-                Kind.OUTPUT: State.BUSY,
-                Kind.RESULT: State.IDLE,
-            },
-        ),
+        State.IDLE: _state(State.IDLE, Kind.OPENED, Kind.REFUSED, Kind.RESULT, OUTPUT=State.BUSY),
+        State.BUSY: _state(State.BUSY, Kind.OPENED, Kind.REFUSED, Kind.OUTPUT, RESULT=State.IDLE),
         State.ENDED: {},
     },
 }
@@ -137,4 +120,34 @@ EFFECTS: dict[tuple[Role, Kind], dict[State, State]] = {
 INITIAL = {Role.CLIENT: State.NEW, Role.CLI: State.IDLE}
 
 NEEDS_A_LISTENER = frozenset({Kind.INITIALIZE, Kind.REQUEST, Kind.PROMPT})
-"""What must not be sent to a party that has ended, because it could not answer."""
+"""Kinds that must not be sent to a party that has ended: it could not answer."""
+
+
+# --- the kinds of messages -----------------------------------------------------------------------
+
+_FROM_CLI: dict[type[Message], Kind] = {
+    StreamEvent: Kind.OUTPUT,
+    ToolProgressMessage: Kind.OUTPUT,
+    ResultMessage: Kind.RESULT,
+    ErrorMessage: Kind.RESULT,  # a CLI that goes on after an error is busy again with its next line
+}
+
+
+def kind_of(sender: Role, message: Message, behavior: DialectBehavior) -> Kind:
+    """Classify a message by its sender and by the behavior of the CLI's dialect."""
+    if sender is Role.CLIENT:
+        if isinstance(message, UserMessage):
+            # `should_query` false only adds to the conversation; no turn follows.
+            return Kind.NOTICE if message.should_query is False else Kind.PROMPT
+        return Kind.NOTICE if isinstance(message, KeepAlive | UnknownMessage) else Kind.OUTPUT
+    kind = _FROM_CLI.get(type(message))
+    if kind is not None:
+        return kind
+    if isinstance(message, AssistantMessage):
+        is_last = not behavior.has_results and behavior.ends_turn(message)
+        return Kind.RESULT if is_last else Kind.OUTPUT
+    if isinstance(message, UserMessage):
+        return Kind.NOTICE if message.is_replay else Kind.OUTPUT
+    if isinstance(message, SessionStateChangedMessage):
+        return Kind.RESULT if message.state == "idle" else Kind.OUTPUT
+    return Kind.NOTICE

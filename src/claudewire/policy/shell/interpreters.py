@@ -1,6 +1,6 @@
-"""Programs that run code: what they are told to run, by an argument, a file or their input.
+"""Programs that run code from an argument, a file or their input.
 
-Code that cannot be read may run any command; a file is a script, whose code is its own affair.
+Unreadable code may run any command; the code of a file is not analysed.
 """
 
 from __future__ import annotations
@@ -11,8 +11,6 @@ from typing import NamedTuple
 
 from .programs import Words, basename
 from .script import Word, names_in
-
-__all__ = ["FILTERS", "Told", "files_run_untold", "is_interpreter", "is_readable_filter", "told"]
 
 _INTERPRETER = re.compile(
     r"(?:python|pypy|ipython|bpython|ptpython|perl|raku|ruby|irb|node|nodejs|deno|bun|tsx|ts-node|"
@@ -44,7 +42,7 @@ _STDIN = re.compile(r"-|/dev/stdin|/dev/fd/.*|/proc/.*")
 _ASKS_VERSION = names_in("-V -v -h --version --help")
 _ELSEWHERE = re.compile(r"\w+://|data:|npm:|jsr:")
 
-_UNTOLD: dict[str, frozenset[str]] = {
+_IMPLICIT: dict[str, frozenset[str]] = {
     **dict.fromkeys(_MAKES, names_in("Makefile makefile GNUmakefile")),
     **dict.fromkeys(names_in("npm npx pnpm yarn bun"), names_in("package.json .npmrc .yarnrc.yml")),
     "cargo": names_in("build.rs Cargo.toml config.toml"),
@@ -68,11 +66,11 @@ _UNTOLD: dict[str, frozenset[str]] = {
 }
 
 
-class Told(NamedTuple):
-    """What a program is told to run.
+class RunCode(NamedTuple):
+    """The code that a program runs.
 
     Attributes:
-        code: whether it is given code, or reads it.
+        code: whether it gets code, or reads it.
         files: scripts that it runs.
     """
 
@@ -81,54 +79,54 @@ class Told(NamedTuple):
 
 
 def is_interpreter(name: str) -> bool:
-    """Whether a program runs the code in the files that it is told."""
+    """Whether a program runs the code in the files that it names."""
     return _INTERPRETER.fullmatch(name) is not None
 
 
-def files_run_untold(name: str) -> frozenset[str]:
-    """Return the names of files that a program runs without being told so."""
-    return _UNTOLD.get(name, frozenset())
+def implicit_files(name: str) -> frozenset[str]:
+    """Return the names of files that a program runs by default."""
+    return _IMPLICIT.get(name, frozenset())
 
 
-def told(words: Words) -> Told | None:
-    """Find out what a program is told to run; None if it is not known to run code."""
+def run_code(words: Words) -> RunCode | None:
+    """Return the code that a program runs; None if it is not known to run code."""
     name = basename(words[0])
     if is_interpreter(name):
         return _interpreted(name, words[1:])
     if name in _EDITORS:
-        return Told(any(_EDITOR_CODE.fullmatch(word.text) for word in words) or name == "ex")
+        return RunCode(any(_EDITOR_CODE.fullmatch(word.text) for word in words) or name == "ex")
     if name in ("emacs", "emacsclient"):
-        return Told(any(_EMACS_CODE.fullmatch(word.text) for word in words))
+        return RunCode(any(_EMACS_CODE.fullmatch(word.text) for word in words))
     if name in _MAKES:
         return _file_of(words[1:], r"-\w*f|--file|--makefile")
     if name in ("at", "batch"):
         asks = any(re.match(r"-[lrdVc]", word.text) for word in words)
         given = _file_of(words[1:], "-f")
-        return given if asks or given.files else Told(code=True)
+        return given if asks or given.files else RunCode(code=True)
     if name == "crontab":
         return _crontab(words[1:])
     if name in ("go", "java", "dotnet"):
         return _compiled(words[1:])
     is_code = any(word.text in _TAKE_CODE.get(name, ()) for word in words)
-    return Told(code=True) if is_code else None
+    return RunCode(code=True) if is_code else None
 
 
-def _interpreted(name: str, words: Words) -> Told:
+def _interpreted(name: str, words: Words) -> RunCode:
     letters = _CODE_OPTIONS.get(name.rstrip("0123456789.w"), "eE")
     options = _options(words)
     operands = list(words[len(options) :])
     texts = [word.text for word in words]
     if "-m" in options:  # what follows is for the module
-        return Told(bool({*texts[texts.index("-m") + 1 :][:1]} & _RUN_CODE))
+        return RunCode(bool({*texts[texts.index("-m") + 1 :][:1]} & _RUN_CODE))
     if any(re.match(rf"-\w*[{letters}]", it) or _LONG_CODE_OPTION.fullmatch(it) for it in texts):
-        return Told(code=True)
+        return RunCode(code=True)
     if any(map(_ELSEWHERE.search, options)) or {*texts[:1]} & {"eval", "repl"}:
-        return Told(code=True)
+        return RunCode(code=True)
     if name in ("deno", "bun"):
         operands = [it for it in operands if it.text not in _STARTS and not re.match("-.", it.text)]
     if operands and not _is_unread(operands[0]):
-        return Told(files=(operands[0],))
-    return Told(code=not (options and not operands and set(options) <= _ASKS_VERSION))
+        return RunCode(files=(operands[0],))
+    return RunCode(code=not (options and not operands and set(options) <= _ASKS_VERSION))
 
 
 def _options(words: Words) -> list[str]:
@@ -141,11 +139,11 @@ def _options(words: Words) -> list[str]:
 
 
 def _is_unread(file: Word) -> bool:
-    """Whether it is not known which file it is, or what will be in it."""
+    """Whether the file or its content is unknown."""
     return not file.static or bool(_STDIN.fullmatch(file.text) or _ELSEWHERE.match(file.text))
 
 
-def _file_of(words: Words, option: str) -> Told:
+def _file_of(words: Words, option: str) -> RunCode:
     """Find the file that follows an option, as a word of its own or attached to it."""
     files: list[Word] = []
     for index, word in enumerate(words):
@@ -153,27 +151,27 @@ def _file_of(words: Words, option: str) -> Told:
             files += words[index + 1 : index + 2]
         elif found := re.fullmatch(rf"(?:{option})=?(.+)", word.text):
             files.append(Word(found[1], found[1], static=word.static))
-    return Told(any(map(_is_unread, files)), tuple(files))
+    return RunCode(any(map(_is_unread, files)), tuple(files))
 
 
-def _crontab(words: Words) -> Told:
+def _crontab(words: Words) -> RunCode:
     operands = [word for word in words if word.text[:1] != "-" or word.text == "-"]
     if not operands:
-        return Told(code=not words)
-    return Told(_is_unread(operands[-1]), (operands[-1],))
+        return RunCode(code=not words)
+    return RunCode(_is_unread(operands[-1]), (operands[-1],))
 
 
-def _compiled(words: Words) -> Told | None:
+def _compiled(words: Words) -> RunCode | None:
     """`go run x.go` and `java x.java` run a file; with other arguments they do something else."""
     runs = bool(words) and words[0].text in ("run", "script")
     files = [word for word in words if runs or word.text.endswith(".java")]
-    return Told(files=tuple(files)) if files else None
+    return RunCode(files=tuple(files)) if files else None
 
 
 # --- filters --------------------------------------------------------------------------------------
 
 FILTERS = names_in("awk gawk mawk nawk sed gsed")
-"""Programs with a small language of their own, which can be read to see that it runs nothing."""
+"""Programs with a small language that can be checked."""
 
 _AWK_RUNS = re.compile(r"system|@|(?<!\|)\|(?!\|)")
 _SED_FLAGS = re.compile(
@@ -188,7 +186,7 @@ _SED_COMMANDS = re.compile(_SED_COMMAND)
 
 
 def is_readable_filter(name: str, arguments: Words) -> bool:
-    """Whether what `awk` or `sed` is told cannot run another program."""
+    """Whether the script of `awk` or `sed` runs no other program."""
     if not all(word.static for word in arguments):
         return False
     texts = [word.text for word in arguments]

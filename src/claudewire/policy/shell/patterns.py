@@ -1,7 +1,7 @@
-"""Rules for shell commands: what they look like, and which commands they allow or forbid.
+"""Patterns of shell commands, and the commands that they match.
 
-To allow, a rule must match a simple command of which nothing is left open. To forbid, it is enough
-that it matches one way to read it; if that is not certain, a person has to look.
+To allow, a pattern must match a simple command without open words. To deny, it is enough to match
+one reading of the command; an uncertain match is asked about.
 """
 
 from __future__ import annotations
@@ -12,11 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from .grammar import parse
+from .parser import parse
 from .programs import Words, basename, only_exactly, unwrapped
 from .script import Word, remembered
-
-__all__ = ["CommandPattern", "Match", "joined_by_wildcards"]
 
 Regexes = tuple[re.Pattern[str], ...]
 
@@ -26,7 +24,7 @@ _OPEN = "\0"
 
 
 class Match(Enum):
-    """Whether a rule that forbids is about a command."""
+    """Whether a deny rule matches a command."""
 
     NO = 0
     MAYBE = 1
@@ -42,7 +40,7 @@ class CommandPattern:
         kind: `any`, `exact`, `prefix` (whatever follows) or `glob` (wildcards elsewhere).
         fixed: the words at its beginning that are spelled out.
         problem: why it can never allow anything; None if it can.
-        plain: the text without quotes and doubled blanks, as rules that forbid take it.
+        plain: the text without quotes and doubled blanks, for deny rules.
     """
 
     text: str
@@ -108,10 +106,10 @@ class CommandPattern:
         shown = (" ".join(map(_quoted, words)), " ".join(map(_as_written, words)))
         return any(_compiled(self.text, strict=True).fullmatch(text) for text in shown)
 
-    # --- to forbid -------------------------------------------------------------------------------
+    # --- to deny ---------------------------------------------------------------------------------
 
     def match(self, words: Words, *, ignore_case: bool) -> Match:
-        """Whether it is about a command, however that is written."""
+        """Whether it matches a command in any spelling."""
         program = _program(self.plain)
         names = {_folded(name, ignore_case) for name in (words[0].text, basename(words[0]))}
         if words[0].static and program and _folded(program, ignore_case) not in names:
@@ -125,7 +123,7 @@ class CommandPattern:
         return self._match_behind_options(words, regexes)
 
     def _match_behind_options(self, words: Words, regexes: Regexes) -> Match:
-        """Look for the second word of the pattern behind options, as in `git -C . push`."""
+        """Find the second word of the pattern behind options, as in `git -C . push`."""
         kept, index, sure = [words[0]], 1, True
         for wanted in self.fixed[1:]:
             option = ""

@@ -1,11 +1,11 @@
-"""Programs that run other programs, and those that only look harmless: for rules that allow.
+"""Programs that run other programs, for rules that allow.
 
-A rule such as `Bash(timeout:*)` would allow everything, because `timeout` runs what it is told to.
-So the command inside is what counts: behind a few plain ones it is looked for here and must be
-allowed itself; behind all the others it is never allowed by a rule with a wildcard.
+A rule such as `Bash(timeout:*)` would allow everything, because `timeout` runs any program. So the
+command inside counts: behind a few plain wrappers it must itself be allowed; behind all others no
+rule with a wildcard allows it.
 
-What a program does with its own arguments is its own affair: `awk`, `make` or `git -c` can be told
-to run others, and a rule that allows them with any argument allows that too.
+The arguments of a program belong to its rule: `awk`, `make` or `git -c` can run others, and a rule
+that allows them with any argument allows that too.
 """
 
 from __future__ import annotations
@@ -15,26 +15,10 @@ from collections.abc import Callable, Iterable
 
 from .script import Assignment, Command, Word, names_in
 
-__all__ = [
-    "EVALUATORS",
-    "PLAIN_NAME",
-    "RUNNERS",
-    "SHELLS",
-    "UNKNOWN",
-    "Words",
-    "basename",
-    "is_harmless",
-    "needed_commands",
-    "only_exactly",
-    "unwrapped",
-    "why_not_set",
-    "xargs_parts",
-]
-
 Words = tuple[Word, ...]
 
 UNKNOWN = Word("…", "$@", static=False, single=False)
-"""Stands for a word, or for several, that only the run of a command will tell."""
+"""One or several words that are known only when the command runs."""
 
 SHELLS = names_in("""
     ash bash csh dash elvish fish ksh mksh nu oksh powershell pwsh rbash rc sh tcsh xonsh yash zsh
@@ -67,7 +51,7 @@ _SAFE_VARIABLES = names_in("""
     GOARCH GOOS LANGUAGE NODE_ENV NO_COLOR PYTHONDONTWRITEBYTECODE PYTHONHASHSEED PYTHONUNBUFFERED
     PYTHONUTF8 RAILS_ENV RUST_BACKTRACE RUST_LOG TZ
     """)
-"""Variables that change how a program looks, not what it runs. Any other may change that."""
+"""Variables that change the looks of a program. Any other may change the programs that run."""
 
 _LOCALE = re.compile(r"LANG|LC_[A-Z]+")
 _SAFE_LOCALE = re.compile(r"|C|POSIX|[\w@-]*\.(?:UTF-?8|utf-?8)", re.ASCII)
@@ -90,7 +74,7 @@ PLAIN_NAME = re.compile(
 
 
 def why_not_set(assignment: Assignment, words: Words) -> str | None:
-    """Why an assignment may change what is run; None if it cannot.
+    """Return why an assignment may change the programs that run; None if it cannot.
 
     Args:
         assignment: a variable and its value.
@@ -104,7 +88,7 @@ def why_not_set(assignment: Assignment, words: Words) -> str | None:
     if _LOCALE.fullmatch(name):
         safe = value.static and _SAFE_LOCALE.fullmatch(value.text)
         return None if safe else f"setting {name} may change how the shell reads the next line"
-    return f"setting {name} may change what is run"
+    return f"setting {name} may change the programs that run"
 
 
 def basename(word: Word) -> str:
@@ -158,7 +142,7 @@ _HARMLESS: dict[str, Callable[[Words], bool]] = {
     "read": _reads_plain_names,
     "command": _only_looks_up,
 }
-"""Commands of the shell, and what has to hold for their arguments."""
+"""Commands of the shell, each with a check of its arguments."""
 
 
 def is_plain_test(words: Words) -> bool:
@@ -181,7 +165,7 @@ def is_plain_test(words: Words) -> bool:
 
 
 def _inside_of_test(words: Words) -> Words | None:
-    """Return what is tested, without brackets and a leading `!`; None without a last bracket."""
+    """Return the test without brackets and a leading `!`; None without a last bracket."""
     closing = {"[": "]", "[[": "]]"}.get(words[0].text)
     if closing is not None and words[-1].text != closing:
         return None
@@ -245,7 +229,7 @@ def _known(words: Words) -> bool:
 
 
 def xargs_parts(words: Words) -> Words | None:
-    """Return the command that `xargs` runs, with what it adds; None if that is not certain."""
+    """Return the command that `xargs` runs, with the added words; None if it is not certain."""
     index, mark = 1, None
     while index < len(words) and words[index].static and words[index].text.startswith("-"):
         text = words[index].text
@@ -278,7 +262,7 @@ def _opened(words: Iterable[Word], mark: str) -> Words:
 
 _FIND_RUNS = names_in("-exec -ok")
 _MOST_RUN = 20
-"""How many commands behind one `find` are looked at."""
+"""Commands behind one `find` to analyse."""
 
 
 def needed_commands(words: Words) -> list[Words]:
@@ -298,7 +282,7 @@ def needed_commands(words: Words) -> list[Words]:
     return [tuple(rest), *found]
 
 
-# --- what only an exact rule can allow -----------------------------------------------------------
+# --- commands that only an exact rule can allow ---------------------------------------------------
 
 _FIND_ACTS = names_in("-exec -execdir -ok -okdir -delete -fprint -fprint0 -fprintf -fls")
 _FD_ACTS = re.compile(r"-[^-]*[xX].*|--exec.*")
@@ -308,7 +292,7 @@ _PRINTF_NUMERIC = re.compile(r"(?!-)(?:[^%]|%[-+0 #]*\d*(?:\.\d+)?[sbcq%diouxXeE
 
 
 def only_exactly(words: Words, pinned: Words) -> str | None:
-    """Why only an exact rule can allow this; None if one with a wildcard can.
+    """Return why only an exact rule can allow this; None if one with a wildcard can.
 
     Args:
         words: the command.
@@ -316,15 +300,15 @@ def only_exactly(words: Words, pinned: Words) -> str | None:
     """
     name = basename(words[0])
     if name in EVALUATORS:
-        return f"{name!r} can run other programs or change what they are"
+        return f"{name!r} can run other programs or replace them"
     if name in SHELLS or name in RUNNERS:
         return _unpinned(name, words, pinned)
     arguments = words[1:]
     is_odd = name in ("test", "[") and not is_plain_test(words)
     if is_odd and any(_may_be(word, _TEST_EVALUATES) for word in arguments):
-        return f"{name!r} may evaluate what it compares"
+        return f"{name!r} may evaluate its operands"
     if name == "printf" and not _prints_plainly(arguments):
-        return "'printf' may evaluate what it prints"
+        return "'printf' may evaluate its arguments"
     return None
 
 

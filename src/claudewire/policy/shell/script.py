@@ -1,4 +1,4 @@
-"""A parsed shell script: which simple commands it runs, and how certain that is."""
+"""A parsed shell script: its simple commands, and the doubts about them."""
 
 from __future__ import annotations
 
@@ -8,29 +8,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import ParamSpec, TypeVar, cast
 
-__all__ = [
-    "Assignment",
-    "Command",
-    "Redirect",
-    "Script",
-    "Word",
-    "fragments",
-    "names_in",
-    "remembered",
-]
-
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
 def remembered(function: Callable[P, R]) -> Callable[P, R]:
-    """Keep what a function makes of a rule: as much as the rules of a few policies need."""
+    """Cache the results of a function for the rules of a few policies."""
     kept = functools.lru_cache(maxsize=512)(function)
     return cast("Callable[P, R]", kept)
 
 
 def names_in(text: str) -> frozenset[str]:
-    """Make a set of the names in a text, which are separated by white space."""
+    """Return the names in a text, separated by white space."""
     return frozenset(text.split())
 
 
@@ -43,8 +32,8 @@ class Word:
         text: without its quotes, as far as it is known.
         static: whether the shell takes it exactly as `text`: nothing in it is expanded.
         tilde: whether it starts with a `~` that the shell replaces by the home directory.
-        head: what it is sure to begin with, if it is not static.
-        single: whether it stays one word, whatever is put into it.
+        head: its certain beginning, if it is not static.
+        single: whether it stays one word when expanded.
     """
 
     raw: str
@@ -55,7 +44,7 @@ class Word:
     single: bool = field(default=True, compare=False)
 
     def same_as(self, other: Word) -> bool:
-        """Whether both are known and the shell makes the same of them."""
+        """Whether both are known and mean the same to the shell."""
         return self.static and other.static and (self.text, self.tilde) == (other.text, other.tilde)
 
 
@@ -69,7 +58,7 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True)
 class Redirect:
-    """Where a command reads from or writes to.
+    """A file or text that a command reads or writes.
 
     Attributes:
         kind: `in`, `out`, `dup` (another descriptor, no file) or `here` (text in the command).
@@ -83,7 +72,7 @@ class Redirect:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A simple command: at most one program that is run, with its words.
+    """A simple command: at most one program, with its words.
 
     Attributes:
         words: the program and its arguments.
@@ -102,13 +91,13 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """Everything that a command line runs.
+    """The commands of a command line.
 
     Attributes:
         commands: every simple command in it, however deep.
-        doubts: why there may be others, or other ways to read it; empty if it is certain.
-        heredocs: its here-documents, which a shell among the commands would run.
-        loops: the words that the variables of its loops stand for.
+        doubts: why there may be other commands or readings; empty if it is certain.
+        heredocs: its here-documents.
+        loops: the words of the variables of its loops.
     """
 
     commands: tuple[Command, ...]

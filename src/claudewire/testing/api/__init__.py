@@ -1,7 +1,6 @@
 """A scripted Messages API on loopback, so that a real CLI runs without a network.
 
-It is also a program: `python -m claudewire.testing.api --script FILE`. It needs the extra `api`.
-Start with `server`.
+It needs the extra `api`. Start with `server`.
 """
 
 from __future__ import annotations
@@ -12,17 +11,17 @@ from .replies import (
     APIThinking,
     APIToolUse,
     APIUsage,
-    Fields,
     LooseReply,
+    Part,
     Step,
+    as_step,
     structured_output,
 )
-from .requests import TURN, APIRequest
+from .requests import APIRequest
 from .script import APIScript, Condition, ScriptSource
-from .server import ScriptedAPI, main, serve
+from .server import ScriptedAPI
 
 __all__ = [
-    "TURN",
     "APIReply",
     "APIRequest",
     "APIScript",
@@ -31,12 +30,11 @@ __all__ = [
     "APIToolUse",
     "APIUsage",
     "Condition",
-    "Fields",
     "LooseReply",
+    "Part",
     "ScriptSource",
     "ScriptedAPI",
     "Step",
-    "main",
-    "serve",
+    "as_step",
     "structured_output",
 ]

@@ -8,29 +8,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar
 
-import msgspec
-
-__all__ = [
-    "APIReply",
-    "APIStatus",
-    "APIThinking",
-    "APIToolUse",
-    "APIUsage",
-    "LooseReply",
-    "Part",
-    "Step",
-    "as_step",
-    "error_body",
-    "message_body",
-    "message_events",
-    "structured_output",
-]
-
-CHUNK = 24
-"""Characters in one delta, so that a sentence takes several."""
-
 SIGNATURE = "c2NyaXB0ZWQ="
-"""The signature of a thought, which clients return unread."""
+"""The signature of a thought; clients return it unread."""
+
+_CHUNK = 24
+"""Characters in one delta, so that a sentence takes several."""
 
 _ERRORS = {
     400: "invalid_request_error",
@@ -39,7 +21,6 @@ _ERRORS = {
     404: "not_found_error",
     413: "request_too_large",
     429: "rate_limit_error",
-    500: "api_error",
     529: "overloaded_error",
 }
 
@@ -48,15 +29,14 @@ Fields = dict[str, Any]
 
 @dataclass(frozen=True)
 class APIThinking:
-    """The model thinks aloud."""
+    """A thought of the model."""
 
     thinking: str
-    signature: str = SIGNATURE
 
 
 @dataclass(frozen=True)
 class APIToolUse:
-    """The model uses a tool. Without an id it gets a new one each time it is sent."""
+    """A tool use. Without an id it gets a new one each time it is sent."""
 
     name: str
     input: Fields = field(default_factory=dict)
@@ -64,12 +44,11 @@ class APIToolUse:
 
 
 Part = str | APIThinking | APIToolUse
-"""What a reply consists of; a string is what the model says."""
+"""A part of a reply; a string is text."""
 
 
-class APIUsage(
-    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
-):
+@dataclass(frozen=True, kw_only=True)
+class APIUsage:
     """The usage that a reply reports. Output tokens are estimated from its length if None."""
 
     input_tokens: int = 10
@@ -82,24 +61,22 @@ class APIReply:
     """One message of the model, and perhaps how its transmission fails.
 
     Args:
-        parts: what it consists of, in order; a string is text.
+        parts: its content, in order; a string is text.
         usage: the usage that it reports.
-        stop_reason: follows from the parts if None.
-        chunk: characters in one delta of a streamed reply.
         delay: seconds before each event of a streamed reply, or before a plain one.
-        stall_after: after so many events nothing more is sent until the client disconnects.
-        cut_after: after so many events the connection breaks, in the middle of the next one.
-        end_after: after so many events a stream ends, as if it were complete; a plain reply breaks
-            off.
-        times: how often this answer is given before the next one; 0 for ever.
+        stall_after: the number of events after which the server falls silent until the client
+            disconnects.
+        cut_after: the number of events after which the connection breaks, in the middle of the
+            next one.
+        end_after: the number of events after which a stream ends as if it were complete; a plain
+            reply breaks off.
+        times: how often to give this answer before the next one; 0 for no limit.
     """
 
     def __init__(
         self,
         *parts: Part,
         usage: APIUsage | None = None,
-        stop_reason: str | None = None,
-        chunk: int = CHUNK,
         delay: float = 0,
         stall_after: int | None = None,
         cut_after: int | None = None,
@@ -108,8 +85,6 @@ class APIReply:
     ) -> None:
         self.parts = parts
         self.usage: APIUsage = usage or APIUsage()
-        self.stop_reason = stop_reason
-        self.chunk = chunk
         self.delay = delay
         self.stall_after = stall_after
         self.cut_after = cut_after
@@ -124,19 +99,17 @@ class APIReply:
 
 @dataclass
 class APIStatus:
-    """The API answers with an error status.
+    """An error of the API.
 
     Args:
         status: such as 400, 401, 429, 500 or 529.
-        error: the kind of error; follows from the status if None.
         message: the error message.
         retry_after: the value of the header of that name, in seconds.
-        times: how often this answer is given before the next one; 0 for ever.
+        times: how often to give this answer before the next one; 0 for no limit.
     """
 
     status: int
     _: KW_ONLY
-    error: str | None = None
     message: str = "This is a scripted error"
     retry_after: float | None = None
     times: int = 1
@@ -145,11 +118,11 @@ class APIStatus:
 
 Step = APIReply | APIStatus
 LooseReply = Step | Part | Sequence[Part]
-"""A step, or what a reply consists of: one part or several."""
+"""A step, or the content of a reply: one part or several."""
 
 
 def as_step(loose: LooseReply) -> Step:
-    """Make a step from what stands for one."""
+    """Make a step of the content of a reply."""
     if isinstance(loose, APIReply | APIStatus):
         return loose
     if isinstance(loose, str | APIThinking | APIToolUse):
@@ -158,55 +131,44 @@ def as_step(loose: LooseReply) -> Step:
 
 
 def structured_output(output: Fields) -> APIToolUse:
-    """The model returns the structured output that `--json-schema` asked for."""
+    """Make the structured output that `--json-schema` asked for."""
     return APIToolUse("StructuredOutput", output)
 
 
 def new_id(prefix: str) -> str:
-    """Make an id that is unique across processes, since conversations outlive them."""
+    """Make an id that is unique across processes: conversations outlive them."""
     return f"{prefix}_scripted{os.urandom(8).hex()}"
 
 
-# --- as the Messages API writes it -------------------------------------------------------------
+# --- as the Messages API writes it ---------------------------------------------------------------
 
 
 def error_body(status: APIStatus) -> Fields:
-    """The body of an error response."""
-    kind = status.error or _ERRORS.get(status.status, "api_error")
-    return {
-        "type": "error",
-        "error": {"type": kind, "message": status.message},
-        "request_id": new_id("req"),
-    }
+    """Return the body of an error response."""
+    error = {"type": _ERRORS.get(status.status, "api_error"), "message": status.message}
+    return {"type": "error", "error": error, "request_id": new_id("req")}
 
 
 def message_body(reply: APIReply, model: str) -> Fields:
-    """The whole message, for a request without streaming."""
-    usage = _usage(reply)
-    return {
-        **_envelope(model),
-        "content": [_block(part) for part in reply.parts],
-        "stop_reason": _stop_reason(reply),
-        "usage": usage,
-    }
+    """Return the whole message, for a request without streaming."""
+    content = [_block(part) for part in reply.parts]
+    end = {"stop_reason": _stop_reason(reply), "usage": _usage(reply)}
+    return {**_head(model), "content": content, **end}
 
 
 def message_events(reply: APIReply, model: str) -> Iterator[Fields]:
-    """The message as a stream of events."""
+    """Yield the message as a stream of events."""
     usage = _usage(reply)
-    first = {**_envelope(model), "usage": {**usage, "output_tokens": 1}}
+    first = {**_head(model), "usage": {**usage, "output_tokens": 1}}
     yield {"type": "message_start", "message": first}
     for index, part in enumerate(reply.parts):
-        yield from _block_events(index, part, reply.chunk)
-    yield {
-        "type": "message_delta",
-        "delta": {"stop_reason": _stop_reason(reply), "stop_sequence": None},
-        "usage": usage,
-    }
+        yield from _block_events(index, part)
+    delta = {"stop_reason": _stop_reason(reply), "stop_sequence": None}
+    yield {"type": "message_delta", "delta": delta, "usage": usage}
     yield {"type": "message_stop"}
 
 
-def _envelope(model: str) -> Fields:
+def _head(model: str) -> Fields:
     return {
         "id": new_id("msg"),
         "type": "message",
@@ -219,57 +181,43 @@ def _envelope(model: str) -> Fields:
 
 
 def _stop_reason(reply: APIReply) -> str:
-    uses_tool = any(isinstance(part, APIToolUse) for part in reply.parts)
-    return reply.stop_reason or ("tool_use" if uses_tool else "end_turn")
+    return "tool_use" if any(isinstance(it, APIToolUse) for it in reply.parts) else "end_turn"
 
 
 def _usage(reply: APIReply) -> Fields:
-    usage = reply.usage
-    output = usage.output_tokens
-    if output is None:
-        # About four characters make a token.
-        output = max(1, sum(len(json.dumps(_block(part))) for part in reply.parts) // 4)
-    return {
-        "input_tokens": usage.input_tokens,
-        "output_tokens": output,
-        "cache_read_input_tokens": usage.cache_read_input_tokens,
-        "cache_creation_input_tokens": usage.cache_creation_input_tokens,
-        "service_tier": "standard",
-    }
+    usage = {**vars(reply.usage), "service_tier": "standard"}
+    if usage["output_tokens"] is None:
+        size = sum(len(json.dumps(_block(part))) for part in reply.parts)
+        usage["output_tokens"] = max(1, size // 4)  # about four characters make a token
+    return usage
 
 
 def _block(part: Part) -> Fields:
     if isinstance(part, str):
         return {"type": "text", "text": part}
     if isinstance(part, APIThinking):
-        return {"type": "thinking", "thinking": part.thinking, "signature": part.signature}
+        return {"type": "thinking", "thinking": part.thinking, "signature": SIGNATURE}
     id = part.id or new_id("toolu")
     return {"type": "tool_use", "id": id, "name": part.name, "input": part.input}
 
 
-def _block_events(index: int, part: Part, chunk: int) -> Iterator[Fields]:
-    empty = {"text": "", "thinking": "", "signature": "", "input": {}}
-    block = _block(part)
-    start = {key: empty.get(key, value) for key, value in block.items()}
+def _block_events(index: int, part: Part) -> Iterator[Fields]:
+    empty: Fields = {"text": "", "thinking": "", "signature": "", "input": {}}
+    start = {key: empty.get(key, value) for key, value in _block(part).items()}
     yield {"type": "content_block_start", "index": index, "content_block": start}
-    for delta in _deltas(part, chunk):
+    for delta in _deltas(part):
         yield {"type": "content_block_delta", "index": index, "delta": delta}
     yield {"type": "content_block_stop", "index": index}
 
 
-def _deltas(part: Part, chunk: int) -> Iterator[Fields]:
+def _deltas(part: Part) -> Iterator[Fields]:
     if isinstance(part, str):
-        for piece in _pieces(part, chunk):
-            yield {"type": "text_delta", "text": piece}
+        kind, name, text = "text_delta", "text", part
     elif isinstance(part, APIThinking):
-        for piece in _pieces(part.thinking, chunk):
-            yield {"type": "thinking_delta", "thinking": piece}
-        yield {"type": "signature_delta", "signature": part.signature}
+        kind, name, text = "thinking_delta", "thinking", part.thinking
     else:
-        for piece in _pieces(json.dumps(part.input), chunk):
-            yield {"type": "input_json_delta", "partial_json": piece}
-
-
-def _pieces(text: str, size: int) -> Iterator[str]:
-    for start in range(0, len(text), size):
-        yield text[start : start + size]
+        kind, name, text = "input_json_delta", "partial_json", json.dumps(part.input)
+    for start in range(0, len(text), _CHUNK):
+        yield {"type": kind, name: text[start : start + _CHUNK]}
+    if isinstance(part, APIThinking):
+        yield {"type": "signature_delta", "signature": SIGNATURE}

@@ -7,14 +7,12 @@ from typing import Any
 
 import msgspec
 
-__all__ = ["COUNT", "OTHER", "SIDE", "TURN", "APIRequest", "classify", "redacted"]
-
 TURN = "turn"
-"""The model is asked to go on with a conversation."""
+"""A request to continue a conversation."""
 SIDE = "side"
-"""The CLI asks for its own purposes: for a title, a summary, the quota."""
+"""A request of the CLI for its own purposes: for a title, a summary, the quota."""
 COUNT = "count"
-"""The client asks for a count of tokens."""
+"""A request for a count of tokens."""
 OTHER = "other"
 """Anything else, such as a probe of the connection."""
 
@@ -35,7 +33,7 @@ class APIRequest(msgspec.Struct, frozen=True, kw_only=True):
     headers: dict[str, str] = {}
     body: Any = None
     kind: str = OTHER
-    """turn, side, count, other."""
+    """turn, side, count or other."""
 
     @property
     def messages(self) -> list[Fields]:
@@ -49,7 +47,7 @@ class APIRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def model(self) -> str:
-        """The model that is asked."""
+        """The model."""
         return str(self._field("model"))
 
     @property
@@ -59,22 +57,20 @@ class APIRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def prompt(self) -> str:
-        """The last prompt of the user; tool results and reminders of the CLI do not count."""
+        """The last prompt of the user, without tool results and reminders of the CLI."""
         return next(reversed(self.prompts), "")
 
     @property
     def prompts(self) -> list[str]:
         """The prompts of the user, from the first to the last."""
-        said = (list(_texts(message)) for message in _user_messages(self.messages))
+        said = ([*_texts(message)] for message in self._of_user)
         return [texts[-1] for texts in said if texts]
 
     @property
     def tool_results(self) -> list[Fields]:
         """The tool results in the last message of the user."""
-        last: list[Fields] = []
-        for message in _user_messages(self.messages):
-            last = [block for block in _blocks(message) if block.get("type") == "tool_result"]
-        return last
+        last = _blocks(self._of_user[-1]) if self._of_user else []
+        return [block for block in last if block.get("type") == "tool_result"]
 
     @property
     def conversation(self) -> str:
@@ -82,12 +78,16 @@ class APIRequest(msgspec.Struct, frozen=True, kw_only=True):
         metadata = self._field("metadata")
         return str(metadata.get("user_id", "")) if isinstance(metadata, dict) else ""
 
+    @property
+    def _of_user(self) -> list[Fields]:
+        return [message for message in self.messages if message.get("role") == "user"]
+
     def _field(self, name: str) -> Any:
         return self.body.get(name) if isinstance(self.body, dict) else None
 
 
 def classify(method: str, path: str, body: Any) -> str:
-    """Tell what a request is for."""
+    """Return the kind of a request."""
     route = path.partition("?")[0]
     if method != "POST" or not isinstance(body, dict):
         return OTHER
@@ -100,7 +100,7 @@ def classify(method: str, path: str, body: Any) -> str:
 
 
 def _is_conversation(body: Fields) -> bool:
-    """Whether this is a turn without tools: side calls are one message without thinking."""
+    """Return whether this is a turn without tools: side calls are one message without thinking."""
     roles = {message.get("role") for message in _dicts(body.get("messages"))}
     return roles != {"user"} or "thinking" in body or "context_management" in body
 
@@ -113,20 +113,12 @@ def redacted(headers: dict[str, str]) -> dict[str, str]:
     }
 
 
-def _user_messages(messages: list[Fields]) -> Iterator[Fields]:
-    return (message for message in messages if message.get("role") == "user")
-
-
 def _texts(message: Fields) -> Iterator[str]:
-    """The user's text in a message, without reminders, which the CLI adds."""
+    """Yield the user's text in a message, without reminders, which the CLI adds."""
     for block in _blocks(message):
-        text = block.get("text")
-        if block.get("type") == "text" and isinstance(text, str) and not _is_reminder(text):
-            yield text
-
-
-def _is_reminder(text: str) -> bool:
-    return not text.strip() or text.lstrip().startswith(_REMINDER)
+        text = str(block.get("text", "")).lstrip()
+        if block.get("type") == "text" and text and not text.startswith(_REMINDER):
+            yield block["text"]
 
 
 def _blocks(message: Fields) -> list[Fields]:

@@ -1,23 +1,11 @@
-"""A scripted Messages API on loopback, so that a real CLI runs without a network.
-
-    async with ScriptedAPI(["Hello!"]) as api:
-        ...  # run a client with ANTHROPIC_BASE_URL=api.url
-    assert api.turns[0].prompt == "hi"
-
-As a program, for clients in other languages: `python -m claudewire.testing.api --script FILE`.
-Its first line on stdout is its URL. It needs the extra `api`.
-"""
+"""The server of the scripted Messages API."""
 
 from __future__ import annotations
 
-import argparse
-import signal
-import sys
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 import anyio
 import anyio.abc
@@ -29,31 +17,33 @@ from .replies import APIReply, APIStatus, Step, error_body, message_body, messag
 from .requests import COUNT, SIDE, TURN, APIRequest, classify, redacted
 from .script import APIScript, ScriptSource
 
-__all__ = ["ScriptedAPI", "main", "serve"]
-
 _LEFT = (anyio.BrokenResourceError, anyio.ClosedResourceError, h11.ProtocolError)
 _JSON = {"content-type": "application/json"}
-_SIDE_ANSWER = '{"title": "A scripted session", "isNewTopic": false, "summary": "Scripted."}'
-"""Fits what the CLI asks on the side: JSON with one of these fields, or any text."""
+_EVENTS = {"content-type": "text/event-stream", "cache-control": "no-cache"}
+_SIDE_ANSWER = APIReply('{"title": "A session", "isNewTopic": false, "summary": "Scripted."}')
+"""Fits the side calls of the CLI: JSON with one of these fields, or any text."""
 
 
 class ScriptedAPI:
-    """The server. It listens on a free port of 127.0.0.1 for as long as the context lasts.
+    """A Messages API on a free port of 127.0.0.1, as long as its context lasts.
+
+        async with ScriptedAPI(["Hello!"]) as api:
+            ...  # run a client with ANTHROPIC_BASE_URL=api.url
+        assert api.turns[0].prompt == "hi"
 
     Args:
-        script: what the model says: an `APIScript`, replies in their order, or a function.
-        port: the port to listen on; 0 for any that is free.
+        script: an `APIScript`, or replies in their order.
         record: a file that every request is appended to, as a line of JSON.
+
+    Attributes:
+        requests: every request, in the order of arrival.
     """
 
-    def __init__(
-        self, script: ScriptSource = (), *, port: int = 0, record: str | Path | None = None
-    ) -> None:
+    def __init__(self, script: ScriptSource = (), *, record: Path | None = None) -> None:
         self.script: APIScript = APIScript.of(script)
         self.requests: list[APIRequest] = []
-        """Every request, in the order of arrival."""
-        self._port = port
-        self._record = None if record is None else Path(record)
+        self._record = record
+        self._port = 0
         self._tasks: anyio.abc.TaskGroup | None = None
 
     @property
@@ -72,7 +62,7 @@ class ScriptedAPI:
         return [request for request in self.requests if request.kind == SIDE]
 
     async def __aenter__(self) -> ScriptedAPI:
-        listener = await anyio.create_tcp_listener(local_host="127.0.0.1", local_port=self._port)
+        listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
         self._port = listener.extra(SocketAttribute.local_port)
         self._tasks = anyio.create_task_group()
         await self._tasks.__aenter__()
@@ -93,36 +83,27 @@ class ScriptedAPI:
         http = HTTPConnection(stream)
         try:
             async with stream:
-                while (received := await http.receive()) is not None:
-                    await _answer(http, *self._take(received))
+                while (request := await http.receive()) is not None:
+                    self._note(request)
+                    await _answer(http, request, self._step(request))
         except _LEFT:
             pass  # clients may disconnect at any time
 
-    def _take(self, received: HTTPRequest) -> tuple[APIRequest, Step | None]:
-        method, path, headers, data = received
-        body = _parse(data)
-        request = APIRequest(
-            method=method,
-            path=path,
-            headers=redacted(headers),
-            body=body,
-            kind=classify(method, path, body),
-        )
+    def _note(self, request: APIRequest) -> None:
         self.requests.append(request)
         if self._record is not None:
             # Unbuffered, so that lines of several servers do not mix.
             with self._record.open("ab", buffering=0) as file:
                 file.write(msgspec.json.encode(request) + b"\n")
-        return request, self._step(request)
 
     def _step(self, request: APIRequest) -> Step | None:
         if request.kind == SIDE:
-            return APIReply(_SIDE_ANSWER)
+            return _SIDE_ANSWER
         if request.kind != TURN:
             return None
         try:
             return self.script.answer(request)
-        except Exception as error:  # a user's function: its error must be visible
+        except Exception as error:  # of a user's function
             return APIStatus(400, message=f"The script failed: {error!r}")
 
 
@@ -139,31 +120,31 @@ async def _answer(http: HTTPConnection, request: APIRequest, step: Step | None) 
         await http.start(200, {"content-length": "0"})
         await http.end()
     else:
-        there_is_none = APIStatus(404, message=f"There is no {request.method} {request.path}")
-        await _send_json(http, 404, error_body(there_is_none))
+        missing = APIStatus(404, message=f"There is no {request.method} {request.path}")
+        await _send_json(http, 404, error_body(missing))
 
 
 async def _send_json(
-    http: HTTPConnection, status: int, body: Any, headers: dict[str, str] | None = None
+    http: HTTPConnection, status: int, body: Any, headers: Mapping[str, str] = {}
 ) -> None:
     data = msgspec.json.encode(body)
-    await http.start(status, {**_JSON, "content-length": str(len(data)), **(headers or {})})
+    await http.start(status, {**_JSON, "content-length": str(len(data)), **headers})
     await http.send(data)
     await http.end()
 
 
 async def _send_message(http: HTTPConnection, reply: APIReply, model: str) -> None:
-    data = msgspec.json.encode(message_body(reply, model))
     await anyio.sleep(reply.delay)
+    if not reply.fails:
+        await _send_json(http, 200, message_body(reply, model))
+        return
+    data = msgspec.json.encode(message_body(reply, model))
     await http.start(200, {**_JSON, "content-length": str(len(data))})
-    if reply.fails:
-        await _fail(http, reply, data)
-    await http.send(data)
-    await http.end()
+    await _fail(http, reply, data)
 
 
 async def _send_events(http: HTTPConnection, reply: APIReply, model: str) -> None:
-    await http.start(200, {"content-type": "text/event-stream", "cache-control": "no-cache"})
+    await http.start(200, _EVENTS)
     for count, event in enumerate(islice(message_events(reply, model), reply.end_after)):
         await anyio.sleep(reply.delay)
         data = b"event: %s\ndata: %s\n\n" % (event["type"].encode(), msgspec.json.encode(event))
@@ -178,30 +159,8 @@ async def _fail(http: HTTPConnection, reply: APIReply, data: bytes) -> NoReturn:
     if reply.stall_after is None:
         await http.send(data[: len(data) // 2])
     else:
-        await http.until_they_leave()
+        await http.until_closed()
     raise anyio.ClosedResourceError
-
-
-def _parse(data: bytes) -> Any:
-    try:
-        return msgspec.json.decode(data) if data else None
-    except ValueError:
-        return data.decode(errors="replace")
-
-
-# --- one HTTP connection -------------------------------------------------------------------------
-
-_RECEIVED = 65536
-"""Bytes that are read at a time."""
-
-
-class HTTPRequest(NamedTuple):
-    """A complete request of a client."""
-
-    method: str
-    path: str
-    headers: dict[str, str]
-    body: bytes
 
 
 class HTTPConnection:
@@ -211,26 +170,21 @@ class HTTPConnection:
         self._stream = stream
         self._http = h11.Connection(h11.SERVER)
 
-    async def receive(self) -> HTTPRequest | None:
+    async def receive(self) -> APIRequest | None:
         """Wait for a request; None when the client has closed the connection.
 
         Raises:
-            h11.RemoteProtocolError: this is not HTTP.
+            h11.RemoteProtocolError: the data is not HTTP.
         """
         if self._http.our_state is h11.DONE:
             self._http.start_next_cycle()
-        head, body = None, b""
-        while True:
-            event = await self._next_event()
-            if isinstance(event, h11.Request):
-                head = event
-            elif isinstance(event, h11.Data):
-                body += event.data
-            elif isinstance(event, h11.EndOfMessage):
-                assert head is not None
-                return _request(head, body)
-            else:
-                return None
+        head = await self._next_event()
+        if not isinstance(head, h11.Request):
+            return None
+        data = b""
+        while isinstance(event := await self._next_event(), h11.Data):
+            data += event.data
+        return _request(head, data)
 
     async def _next_event(self) -> h11.Event | type[h11.PAUSED]:
         while (event := self._http.next_event()) is h11.NEED_DATA:
@@ -241,13 +195,13 @@ class HTTPConnection:
 
     async def _receive(self) -> bytes:
         try:
-            return await self._stream.receive(_RECEIVED)
+            return await self._stream.receive()
         except anyio.EndOfStream:
             return b""
 
     async def start(self, status: int, headers: Mapping[str, str]) -> None:
         """Start a response. Without a length in the headers it is chunked."""
-        await self._send(h11.Response(status_code=status, headers=list(headers.items())))
+        await self._send(h11.Response(status_code=status, headers=[*headers.items()]))
 
     async def send(self, data: bytes) -> None:
         """Send some of the body."""
@@ -257,7 +211,7 @@ class HTTPConnection:
         """Complete the response."""
         await self._send(h11.EndOfMessage())
 
-    async def until_they_leave(self) -> None:
+    async def until_closed(self) -> None:
         """Wait until the client closes the connection."""
         while await self._receive():
             pass
@@ -267,50 +221,12 @@ class HTTPConnection:
             await self._stream.send(data)
 
 
-def _request(head: h11.Request, body: bytes) -> HTTPRequest:
-    headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in head.headers}
-    return HTTPRequest(head.method.decode("ascii"), head.target.decode("latin-1"), headers, body)
-
-
-# --- as a program --------------------------------------------------------------------------------
-
-
-async def serve(
-    script: ScriptSource,
-    *,
-    port: int = 0,
-    record: str | Path | None = None,
-    ready: Callable[[str], object],
-) -> None:
-    """Serve a `ScriptedAPI` until SIGINT or SIGTERM arrives.
-
-    `ready` is called with the URL once the server listens; the others are its arguments.
-    """
-    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-        async with ScriptedAPI(script, port=port, record=record) as api:
-            ready(api.url)
-            async for _ in signals:
-                return
-
-
-def main(arguments: list[str] | None = None) -> None:
-    """Run the program."""
-    parser = argparse.ArgumentParser(
-        prog="python -m claudewire.testing.api",
-        description="A Messages API on loopback that follows a script.",
-    )
-    parser.add_argument("--script", help="a TOML or JSON file; see claudewire.testing.api")
-    parser.add_argument("--port", type=int, default=0, help="0, the default, for any that is free")
-    parser.add_argument("--record", help="append every request to this file, as a line of JSON")
-    options = parser.parse_args(arguments)
+def _request(head: h11.Request, data: bytes) -> APIRequest:
+    method, path = head.method.decode("ascii"), head.target.decode("latin-1")
     try:
-        script = APIScript.load(options.script) if options.script else APIScript()
-    except (OSError, ValueError) as error:
-        parser.error(str(error))
-    run = partial(serve, script, port=options.port, record=options.record, ready=_say)
-    anyio.run(run)
-
-
-def _say(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()
+        body = msgspec.json.decode(data) if data else None
+    except ValueError:
+        body = data.decode(errors="replace")
+    headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in head.headers}
+    kind = classify(method, path, body)
+    return APIRequest(method=method, path=path, headers=redacted(headers), body=body, kind=kind)

@@ -6,31 +6,34 @@
         ...
     assert [request.prompt for request in cage.turns] == ["hi"]
 
-A scripted Messages API runs in the same network, so a real CLI works in there, and nothing can
-leave the machine. Where a cage is not possible, `Cage.unavailable()` says why; a program is never
-run without one. Linux only; it needs the extra `api`.
+A scripted Messages API runs in the same network: a real CLI works there, and nothing can leave the
+machine. Where a cage is not possible, `Cage.unavailable()` says why, and programs are not run.
+Linux only; it needs the extra `api`.
 """
 
 from __future__ import annotations
 
+import fcntl
 import functools
+import json
 import os
+import pickle
 import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
 from ...transport import PROCESS_MARK
-from ..api import TURN, APIRequest, APIScript, ScriptSource
-from .launcher import Plan
-from .warden import REQUESTS, SCRIPT, CageError, dismiss_wardens
-
-__all__ = ["FAKE_KEY", "Cage", "CageError"]
+from ..api import APIRequest, APIScript, ScriptSource
+from ..api.requests import TURN
+from .launcher import PLAN, WORK, CageError
+from .sandbox_server import CLOSING, PAUSE, REQUESTS, RUNNING, SCRIPT, TRIES
 
 FAKE_KEY = "sk-ant-api03-this-key-is-fake-and-opens-nothing"
 
@@ -46,28 +49,34 @@ _PROBED = 30
 
 
 class Cage:
-    """A place to run programs in. Reusable: each program gets a network of its own.
+    """A place to run programs in. Reusable: each program gets its own network.
 
     Args:
-        script: what the model says: an `APIScript`, replies in their order, or a file. It must not
-            contain functions. Each program starts at its beginning.
+        script: an `APIScript` without functions, or replies in their order. Each program starts at
+            its beginning.
         env: more variables for the programs.
         keep: names of variables that the programs may inherit, besides PATH, LANG and TERM;
             `*` stands for anything.
+
+    Raises:
+        ValueError: the script has a function, which cannot be passed to another process.
     """
 
     def __init__(
         self,
-        script: ScriptSource | Path = (),
+        script: ScriptSource = (),
         *,
         env: Mapping[str, str] | None = None,
         keep: Sequence[str] = (),
     ) -> None:
-        loaded = APIScript.load(script) if isinstance(script, Path) else APIScript.of(script)
-        self._script = loaded.to_data()
+        try:
+            self._script = pickle.dumps(APIScript.of(script))
+        except (AttributeError, TypeError, pickle.PicklingError) as error:
+            raise ValueError(f"the script of a cage must not have functions: {error}") from None
         self._env = dict(env or {})
         self._keep = [*_KEPT, *keep]
         self._folder: Path | None = None
+        self._closing = -1
         self._requests: list[APIRequest] = []
 
     @staticmethod
@@ -79,29 +88,33 @@ class Cage:
 
     def __enter__(self) -> Cage:
         self._folder = Path(tempfile.mkdtemp(prefix="claudewire-cage-")).resolve()
-        for folder in (self.home, self.config, self.work, self._tmp, self.folder / "wardens"):
+        for folder in (self.home, self.config, self.work, self._tmp):
             folder.mkdir()
-        plan = Plan(keep=self._keep, env=self._environment(), mark=PROCESS_MARK)
-        (self.folder / Plan.FILE).write_bytes(msgspec.json.encode(plan))
-        (self.folder / SCRIPT).write_bytes(msgspec.json.encode(self._script))
+        plan = {"keep": self._keep, "env": self._environment(), "mark": PROCESS_MARK}
+        (self.folder / PLAN).write_text(json.dumps(plan), encoding="utf-8")
+        (self.folder / SCRIPT).write_bytes(self._script)
+        os.mkfifo(self.folder / CLOSING)
+        self._closing = os.open(self.folder / CLOSING, os.O_RDWR)
         return self
 
     def __exit__(self, *exc_info: object) -> None:
         self.close()
 
     def close(self) -> None:
-        """End what still runs in the cage, and remove its folder. `api_requests` stays available.
+        """End all programs in the cage, and remove its folder. `api_requests()` stays available.
 
         Raises:
             CageError: a process did not end.
         """
         if self._folder is not None:
-            dismiss_wardens(self._folder)
+            os.write(self._closing, b".")  # readable in all servers: they do not read it
+            _wait_for_servers(self._folder / RUNNING)
+            os.close(self._closing)
             self._requests = self.api_requests()
             shutil.rmtree(self._folder)
             self._folder = None
 
-    # --- what is in it ---------------------------------------------------------------------------
+    # --- its places ------------------------------------------------------------------------------
 
     @property
     def folder(self) -> Path:
@@ -123,14 +136,14 @@ class Cage:
     @property
     def work(self) -> Path:
         """The working directory, unless a program is started in a folder inside it."""
-        return self.folder / Plan.WORK
+        return self.folder / WORK
 
     @property
     def _tmp(self) -> Path:
         return self.folder / "tmp"
 
     def api_requests(self) -> list[APIRequest]:
-        """All requests to the API so far, in the order of arrival."""
+        """Return all requests to the API so far, in the order of arrival."""
         if self._folder is None:
             return self._requests
         try:
@@ -147,20 +160,18 @@ class Cage:
     # --- running programs ------------------------------------------------------------------------
 
     def command(self, command: Sequence[str | os.PathLike[str]]) -> list[str]:
-        """The command that runs this command in the cage.
+        """Return the command that runs this command in the cage.
 
-        It can be started like any other: the process that is started becomes the program, so its
-        pipes, signals and exit status are the program's.
+        Start it like any other: its process becomes the program, with its pipes, signals and exit
+        status.
         """
         return [*_LAUNCHER, str(self.folder), *(os.fspath(word) for word in command)]
 
     def wrapper(self, program: str | os.PathLike[str]) -> Path:
-        """Make an executable that runs a program in the cage, whatever its arguments."""
-        name = Path(program).name
-        path = self.folder / f"caged-{name}"
-        path.write_text(
-            f'#!/bin/sh\nexec {shlex.join(self.command([program]))} "$@"\n', encoding="utf-8"
-        )
+        """Make an executable that runs a program in the cage, with any arguments."""
+        path = self.folder / f"caged-{Path(program).name}"
+        words = shlex.join(self.command([program]))
+        path.write_text(f'#!/bin/sh\nexec {words} "$@"\n', encoding="utf-8")
         path.chmod(0o700)
         return path
 
@@ -176,6 +187,18 @@ class Cage:
             "CLAUDE_CONFIG_DIR": str(self.config),
             "ANTHROPIC_API_KEY": FAKE_KEY,
         }
+
+
+def _wait_for_servers(running: Path) -> None:
+    """Wait until no server holds its lock."""
+    with open(running, "ab") as lock:
+        for _ in range(TRIES):
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            except BlockingIOError:
+                time.sleep(PAUSE)
+    raise CageError("a process in the cage did not end")
 
 
 @functools.cache

@@ -1,9 +1,8 @@
-"""The launcher of a cage: enters an empty network, starts a warden there, becomes the program.
+"""The launcher of a cage: enters an empty network, starts a server there, becomes the program.
 
-It is a program, `python -P -m claudewire.testing.cage.launcher FOLDER PROGRAM ARGUMENTS`,
-and part of what `Cage.command` returns. Since it becomes the program (same process, same pipes),
-signals and the exit status need no forwarding. The *warden* is a process beside it: it runs the
-scripted API, and when the program has ended it ends what is left in that network.
+It is a program, `python -P -m claudewire.testing.cage.launcher FOLDER PROGRAM ARGUMENTS`, and part
+of `Cage.command()`. It becomes the program (same process, same pipes), so signals and the exit
+status need no forwarding.
 
 Exit status 125: no cage was possible, and nothing was run. 126, 127: the program cannot be run.
 """
@@ -14,20 +13,23 @@ import contextlib
 import ctypes
 import fcntl
 import fnmatch
+import json
 import os
 import signal
 import socket
 import struct
+import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import ClassVar, NoReturn
+from typing import Any, NoReturn
 
-import msgspec
-
-from .warden import CageError, network, post_warden
-
-__all__ = ["Plan", "confine", "main"]
+PLAN = "cage.json"
+"""The file in the folder of a cage with `keep`, patterns of the names of variables that a program
+may see; `env`, the variables that it gets; and `mark`, the variable by which its processes can be
+found."""
+WORK = "work"
+LOG = "server.log"
 
 NO_CAGE = 125
 NOT_EXECUTABLE = 126
@@ -45,42 +47,36 @@ _INTERFACE = struct.Struct("16sH14x")
 """The head of `struct ifreq`: the name of an interface, and its flags."""
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """What a cage tells its launchers, in a file in its folder."""
+class CageError(Exception):
+    """A cage is not possible, or cannot be closed; the message says why."""
 
-    keep: list[str]
-    """Patterns of the names of variables that the program may see."""
-    env: dict[str, str]
-    """Variables that the program gets."""
-    mark: str
-    """The variable by which all processes of the program can be found."""
 
-    FILE: ClassVar = "cage.json"
-    WORK: ClassVar = "work"
-
-    @classmethod
-    def load(cls, folder: Path) -> Plan:
-        """Read the plan of a cage."""
-        return msgspec.json.decode((folder / cls.FILE).read_bytes(), type=cls)
-
-    def environment(self, outside: Mapping[str, str], url: str) -> dict[str, str]:
-        """The environment of the program."""
-        kept = {
-            name: value
-            for name, value in outside.items()
-            if any(fnmatch.fnmatchcase(name, pattern) for pattern in self.keep)
-        }
-        return {**kept, **self.env, "ANTHROPIC_BASE_URL": url}
+def main(arguments: list[str]) -> NoReturn:
+    """Confine this process, then become the program that the arguments name."""
+    try:
+        folder = Path(arguments[0])
+        plan = json.loads((folder / PLAN).read_bytes())
+        outside = confine()
+        url = _start_server(folder, outside, plan["mark"])
+    except (CageError, IndexError, OSError, ValueError) as error:
+        _leave(NO_CAGE, f"no cage is possible, so nothing was run: {error}")
+    _become(arguments[1:], folder / WORK, environment(plan, os.environ, url))
 
 
 # --- the network ---------------------------------------------------------------------------------
 
 
+def network() -> int:
+    """Return the id of the network namespace of this thread."""
+    return os.stat("/proc/thread-self/ns/net").st_ino
+
+
 def confine() -> int:
-    """Enter a new network namespace with loopback only; return the id of the one left.
+    """Enter a new network namespace with loopback only; return the id of the previous one.
 
     Raises:
-        CageError: that is not possible here.
+        CageError: the new network is not empty.
+        OSError: a new network is not possible here.
     """
     outside = network()
     _unshare()
@@ -88,7 +84,10 @@ def confine() -> int:
     names = sorted(name for _, name in socket.if_nameindex())
     if network() == outside or names != ["lo"]:
         raise CageError(f"the network is not empty: {', '.join(names)}")
-    _give_up_privileges()
+    # No program started from here can join another namespace, not even as root.
+    _call("prctl", _PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+    with contextlib.suppress(PermissionError):  # without root there is nothing to drop
+        _call("prctl", _PR_CAPBSET_DROP, _CAP_SYS_ADMIN, 0, 0, 0)
     return outside
 
 
@@ -112,13 +111,6 @@ def _bring_up(interface: str) -> None:
         fcntl.ioctl(sock, _SIOCSIFFLAGS, _INTERFACE.pack(name, flags | _IFF_UP))
 
 
-def _give_up_privileges() -> None:
-    """Make sure that no program started from here can join another namespace, even as root."""
-    _call("prctl", _PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-    with contextlib.suppress(PermissionError):  # then there is nothing to drop
-        _call("prctl", _PR_CAPBSET_DROP, _CAP_SYS_ADMIN, 0, 0, 0)
-
-
 def _call(name: str, *arguments: int) -> None:
     """Call a function of the C library that not every version of Python has."""
     function = getattr(ctypes.CDLL(None, use_errno=True), name)
@@ -127,23 +119,38 @@ def _call(name: str, *arguments: int) -> None:
         raise OSError(number, f"{name}: {os.strerror(number)}")
 
 
-# --- the program ---------------------------------------------------------------------------------
+# --- the server and the program ------------------------------------------------------------------
 
 
-def main(arguments: list[str]) -> NoReturn:
-    """Confine this process, then become the program that the arguments name.
+def _start_server(folder: Path, outside: int, mark: str) -> str:
+    """Start the sandbox server of this process; return the URL of its API.
 
-    Args:
-        arguments: the folder of the cage, the program, and the program's own arguments.
+    Its environment has no mark: it is not a process of the program.
     """
-    try:
-        folder = Path(arguments[0])
-        plan = Plan.load(folder)
-        outside = confine()
-        url = post_warden(folder, outside, plan.mark)
-    except (CageError, IndexError, OSError, ValueError) as error:
-        _leave(NO_CAGE, f"no cage is possible, so nothing was run: {error}")
-    _become(arguments[1:], folder / Plan.WORK, plan.environment(os.environ, url))
+    server = [sys.executable, "-P", "-m", "claudewire.testing.cage.sandbox_server"]
+    with open(folder / LOG, "ab") as log:
+        done = subprocess.run(
+            [*server, str(folder), str(os.getpid()), str(outside)],
+            env={name: value for name, value in os.environ.items() if name != mark},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            encoding="utf-8",
+        )
+    verdict, _, text = done.stdout.partition(" ")
+    if verdict != "url":
+        raise CageError(f"the scripted API did not start: {text or f'see {folder / LOG}'}")
+    return text
+
+
+def environment(plan: Mapping[str, Any], outside: Mapping[str, str], url: str) -> dict[str, str]:
+    """Return the environment of the program."""
+    kept = {
+        name: value
+        for name, value in outside.items()
+        if any(fnmatch.fnmatchcase(name, pattern) for pattern in plan["keep"])
+    }
+    return {**kept, **plan["env"], "ANTHROPIC_BASE_URL": url}
 
 
 def _become(command: list[str], work: Path, environment: dict[str, str]) -> NoReturn:
@@ -163,8 +170,7 @@ def _become(command: list[str], work: Path, environment: dict[str, str]) -> NoRe
 def _leave(status: int, message: str) -> NoReturn:
     sys.stderr.write(f"claudewire cage: {message}\n")
     sys.stderr.flush()
-    # Not `sys.exit`, which could be caught: this process must not go on.
-    os._exit(status)
+    os._exit(status)  # `sys.exit` could be caught
 
 
 if __name__ == "__main__":

@@ -1,19 +1,19 @@
-"""What Linux and macOS do differently about child processes. Nothing else knows.
+"""Child processes on Linux and macOS: no other module knows the differences.
 
     child = start(argv, env=env)
     child.stdin, child.stdout, child.stderr   files that never block
     child.exited                              readable when the process has exited
     child.terminate(), child.kill()           it, and all that it has started
     child.release()                           reaps it, after it has exited
-    child.is_left()                           whether anything of it is still alive
+    child.kill_rest()                         kills its descendants until none is left
 
-A child leads a session of its own, whose process group is signalled as a whole. A pidfd or, where
-there is none, a thread learns of its exit. A mark in the environment shows what has left the group.
-A guardian process ends all of it if we are killed.
+A child leads its own session, whose process group is signalled as a whole. A pidfd or, where
+there is none, a thread learns of its exit. A mark in the environment shows processes that have left
+the group. A guardian process ends all of it if we are killed.
 
-The tests run on Linux, and there also what macOS needs: a thread instead of the pidfd, `ps` instead
-of `/proc`. What only macOS has (learning of the exit from a kqueue, with Python before 3.13) has
-never run. Windows is not supported.
+The tests run on Linux, and there also the ways of macOS: a thread instead of the pidfd, `ps`
+instead of `/proc`. Only the kqueue of macOS (with Python before 3.13) has never run. Windows is not
+supported.
 """
 
 from __future__ import annotations

@@ -15,20 +15,13 @@ from typing import IO
 
 from .exit_watcher import ExitWatcher, watch_exit
 from .guardian import guardian
-from .marks import Key, find_marked, with_mark
-from .process_table import (
-    ProcessInfo,
-    SharedTable,
-    Table,
-    descendants,
-    has_proc,
-    process_info,
-)
-
-__all__ = ["BRIEFLY", "Child", "start"]
+from .marks import Unclear, find_marked, with_mark
+from .process_table import ProcessInfo, Table, descendants, has_proc, process_info, process_table
 
 BRIEFLY = 0.25
 """Seconds that `end_now` waits for the end of a killed process."""
+_SHOWS_WITHIN = 2.0
+"""Seconds after which a process that still shows no environment is none of ours."""
 _PAUSE = 0.001
 _LONG_AGO = "0"
 
@@ -41,24 +34,24 @@ class Child:
 
     Attributes:
         pid: its process id.
-        stdin: what it reads. This file and the other two never block.
-        stdout: what it writes.
-        stderr: what it writes to stderr.
+        stdin: its input. This file and the other two never block.
+        stdout: its output.
+        stderr: its output on stderr.
         exited: can be waited for; readable once the process has exited.
-        returncode: how it exited, negative for a signal; None if that is not known.
+        returncode: its exit status, negative for a signal; None if it is not known.
     """
 
     def __init__(self, popen: subprocess.Popen[bytes], mark: str) -> None:
         self._popen = popen
         self._mark = mark
         self._started: str | None = None
-        self._has_proc = has_proc()
         self._owner = os.getpid()
         # Re-entrant: the garbage collector, or a signal handler, may end us in the middle.
         self._lock = threading.RLock()
-        self._ended = self._released = False
+        self._ended = False
+        self._released_at: float | None = None
         self._escaped: dict[int, ProcessInfo] = {}
-        self._unclear: frozenset[Key] | None = None
+        self._unclear: Unclear | None = None
         self.pid: int = popen.pid
         self.returncode: int | None = None
         self.exited: ExitWatcher = watch_exit(popen.pid)
@@ -75,7 +68,7 @@ class Child:
     @property
     def is_released(self) -> bool:
         """Whether it has exited and been reaped."""
-        return self._released
+        return self._released_at is not None
 
     def poll(self) -> bool:
         """Say whether it has exited."""
@@ -91,8 +84,7 @@ class Child:
         """Send a signal to the process alone, if it has not exited."""
         with self._lock:
             if self.is_ours and not self.poll():
-                # Not reaped, so the number is still its own.
-                os.kill(self.pid, number)
+                os.kill(self.pid, number)  # not reaped, so the number is still its own
 
     def terminate(self) -> None:
         """Ask the whole group to end."""
@@ -103,66 +95,16 @@ class Child:
     def kill(self) -> None:
         """Kill the whole group, and descendants of the process that have left the group."""
         with self._lock:
-            if not self.is_ours:
-                return
-            table = _look()
-            self._note_escaped(table)
-            self._signal_group(signal.SIGKILL)
-            for process in self._escaped_alive(table):
-                with suppress(OSError):
-                    if process.group == process.pid:
-                        os.killpg(process.group, signal.SIGKILL)
-                    os.kill(process.pid, signal.SIGKILL)
+            if self.is_ours:
+                self._kill(self._look())
 
-    def kill_group(self) -> None:
-        """Kill what is left of the group, without a look for those that have left it."""
-        with self._lock:
-            self._signal_group(signal.SIGKILL)
-
-    def note_descendants(self, since: float | None = None) -> None:
-        """Remember who has left the group: without a mark it cannot be found out after the exit.
-
-        Args:
-            since: the monotonic time that matters; now if None. Not before `look_in` says so.
-        """
-        with self._lock:
-            if not self.poll():
-                self._note_escaped(_look(since))
-
-    def _note_escaped(self, table: Table) -> None:
-        """Remember who has left the group, and who may have."""
-        is_alive = not self.poll()
-        family = descendants(self.pid, table) if is_alive else []
-        if self._has_proc:
-            since = self._when_started()
-            marked, unclear = find_marked(self._mark, table, since, guardian().groups)
-            family += marked
-            self._note_unclear(unclear, may_be_more=is_alive or bool(marked))
-        for process in family:
-            if self.pid not in (process.pid, process.group):
-                self._escaped[process.pid] = process
-
-    def _when_started(self) -> str:
-        """Say when it was started. `/proc` has it until it is reaped: it must be known before.
-
-        It is not asked for at once: of a process that is just becoming a program, that takes long.
-        """
-        if self._started is None:
-            try:
-                self._started = process_info(self.pid).started
-            except OSError:  # other code in this process has reaped it, or there is no `/proc`
-                self._started = _LONG_AGO
-        return self._started
-
-    def _note_unclear(self, unclear: frozenset[Key], *, may_be_more: bool) -> None:
-        """Remember who may be one of ours. What comes later is not, if there are none to start it.
-
-        On a busy machine there are always some of which nothing is known yet.
-        """
-        if may_be_more:
-            self._unclear = None
-        else:
-            self._unclear = unclear if self._unclear is None else self._unclear & unclear
+    def _kill(self, table: Table) -> None:
+        self._signal_group(signal.SIGKILL)
+        for process in self._escaped_alive(table):
+            with suppress(OSError):
+                if process.group == process.pid:
+                    os.killpg(process.group, signal.SIGKILL)
+                os.kill(process.pid, signal.SIGKILL)
 
     def _signal_group(self, number: int) -> None:
         if self.is_ours and not self._is_number_reused():
@@ -171,52 +113,50 @@ class Child:
 
     def _is_number_reused(self) -> bool:
         """Whether another process has the number: it is given away only when the group is empty."""
-        return self._released and _exists(self.pid)
+        return self.is_released and _exists(self.pid)
 
-    # --- the end ---------------------------------------------------------------------------------
+    # --- processes that have left the group ------------------------------------------------------
 
-    def release(self) -> None:
-        """Reap it, if it has exited. Its number is free from then on."""
+    def note_descendants(self) -> None:
+        """Remember who has left the group: without a mark it cannot be found after the exit."""
         with self._lock:
-            if not self._released and self.is_ours and self.poll():
-                guardian().forget(self.pid)
-                self._when_started()
-                self._popen.wait()
-                self._released = True
+            if self.is_ours and not self.poll():
+                self._look()
 
-    def look_in(self, since: float) -> float:
-        """Say in how many seconds to look at what there is since some time: others may, too."""
-        return _table.due_in(since) if self._has_proc else 0.0
+    def _look(self) -> Table:
+        """Look at all processes; remember who has left the group, and who may have.
 
-    def is_left(self, since: float | None = None) -> bool:
-        """Say whether it, or anything that it has started, is alive: since some time, or now."""
-        with self._lock:
-            if not self._released:
-                return True
-            has_group = not self._is_number_reused() and _exists(-self.pid)
-            if not (has_group or self._escaped or self._has_proc):
-                return False
-            table = _look(since)
-            self._note_escaped(table)
-            if has_group and self._is_group_alive(table):
-                return True
-            _reap_orphans(self.pid)
-            return bool(self._unclear) or bool(self._escaped_alive(table))
+        Other children of ours that run are left out: only their own descendants matter.
+        """
+        table = process_table(without=guardian().groups)
+        is_alive = not self.poll()
+        family = descendants(self.pid, table) if is_alive else []
+        if has_proc():
+            marked, unclear = find_marked(self._mark, table, self._when_started())
+            family += marked
+            # A process that becomes unclear later is not ours, if none of ours is left to start it.
+            if is_alive or marked:
+                self._unclear = None
+            else:
+                self._unclear = unclear if self._unclear is None else self._unclear & unclear
+        for process in family:
+            if self.pid not in (process.pid, process.group):
+                self._escaped[process.pid] = process
+        return table
 
-    def _is_group_alive(self, table: Table) -> bool:
-        # Dead processes are members until they are reaped, which may never happen.
-        return any(each.group == self.pid and not each.is_dead for each in table.values())
+    def _when_started(self) -> str:
+        """Return the time of the start. `/proc` has it until it is reaped."""
+        if self._started is None:
+            try:
+                self._started = process_info(self.pid).started
+            except OSError:  # other code in this process has reaped it, or there is no `/proc`
+                self._started = _LONG_AGO
+        return self._started
 
     def _escaped_alive(self, table: Table) -> list[ProcessInfo]:
-        if not self._escaped:
-            return []  # as most of the time, and there may be thousands of processes
-        return [
-            process
-            for process in table.values()
-            if not process.is_dead and self._has_escaped(process, table)
-        ]
+        return [it for it in table.values() if not it.is_dead and self._has_escaped(it, table)]
 
-    def _has_escaped(self, process: ProcessInfo, table: Mapping[int, ProcessInfo]) -> bool:
+    def _has_escaped(self, process: ProcessInfo, table: Table) -> bool:
         """Whether it was seen to have left the group, or is in the group of one that was."""
         before = self._escaped.get(process.pid)
         if before is not None:
@@ -224,23 +164,51 @@ class Child:
         leader, leader_now = self._escaped.get(process.group), table.get(process.group)
         return leader is not None and (leader_now is None or leader_now.started == leader.started)
 
+    # --- the end ---------------------------------------------------------------------------------
+
+    def release(self) -> None:
+        """Reap it, if it has exited. Its number is free from then on."""
+        with self._lock:
+            if not self.is_released and self.is_ours and self.poll():
+                guardian().forget(self.pid)
+                self._when_started()
+                self._popen.wait()
+                self._released_at = time.monotonic()
+
+    def kill_rest(self) -> bool:
+        """Kill all that is left of it; say whether anything was, or may be, left."""
+        with self._lock:
+            if not self.is_released:
+                self._signal_group(signal.SIGKILL)
+                self.release()
+            if self._released_at is None:
+                self.kill()
+                return self.is_ours
+            if not (has_proc() or self._escaped or _exists(-self.pid)):
+                return False  # there is no need to run `ps`
+            table = self._look()
+            _reap_orphans(self.pid)
+            in_group = not self._is_number_reused() and any(
+                it.group == self.pid and not it.is_dead for it in table.values()
+            )
+            if in_group or self._escaped_alive(table):
+                self._kill(table)
+                return True
+            is_new = time.monotonic() - self._released_at < _SHOWS_WITHIN
+            return bool(self._unclear) and is_new
+
     def end_now(self) -> None:
         """Kill it with all that it has started, and reap it, without waiting long."""
         with self._lock:
-            if not self.is_ours or self._released:
+            if not self.is_ours or self.is_released:
                 return
             deadline = time.monotonic() + BRIEFLY
             self.kill()
-            self._wait_for_exit(BRIEFLY)
-            self.release()
-            while self.is_left() and time.monotonic() < deadline:
-                self.kill()
+            poll = select.poll()
+            poll.register(self.exited.fileno(), select.POLLIN)
+            poll.poll(BRIEFLY * 1000)
+            while self.kill_rest() and time.monotonic() < deadline:
                 time.sleep(_PAUSE)
-
-    def _wait_for_exit(self, seconds: float) -> None:
-        poll = select.poll()
-        poll.register(self.exited.fileno(), select.POLLIN)
-        poll.poll(seconds * 1000)
 
     def close(self) -> None:
         """Close all file descriptors."""
@@ -249,17 +217,6 @@ class Child:
 
 
 _children: weakref.WeakSet[Child] = weakref.WeakSet()
-
-_table = SharedTable()
-
-
-def _look(since: float | None = None) -> Table:
-    """Return the processes of the system, but for our children that are not reaped yet.
-
-    Of those only their own descendants matter: nothing else can be in their place, and reading
-    each of them for each of the others took a twentieth of the time of a short session.
-    """
-    return _table.get(since, guardian().groups)
 
 
 def _non_blocking(pipe: IO[bytes] | None) -> IO[bytes]:
@@ -280,15 +237,13 @@ def _exists(pid: int) -> bool:
 
 
 def _reap_orphans(group: int) -> None:
-    """Reap those that have become our children because we are the first process of a container."""
+    """Reap processes that have become our children: we may be the first one of a container."""
     with suppress(ChildProcessError):
         while os.waitpid(-group, os.WNOHANG)[0]:
             pass
 
 
 def _close_in_fork() -> None:
-    global _table
-    _table = SharedTable()  # a thread that is not in the fork may have the lock of the other
     # Otherwise a child would see the end of its input only when the fork has ended, too.
     for child in list(_children):
         with suppress(OSError):
@@ -314,8 +269,8 @@ def start(
     Args:
         argv: the program and its arguments.
         env: all of its environment.
-        cwd: where it runs.
-        user: as whom it runs, with the groups of that user; this needs privileges.
+        cwd: its working directory.
+        user: its user, with the groups of that user; this needs privileges.
 
     Raises:
         OSError: it cannot be started.

@@ -2,7 +2,7 @@
 
 As long as it is not reaped its number, which is also that of its group, is not given to another.
 No signal handler and no child watcher of an event loop is involved, so it works on every event
-loop, in every thread.
+loop, in every thread. A watcher's `status` is negative for a signal, and None if it is not known.
 """
 
 from __future__ import annotations
@@ -11,20 +11,14 @@ import os
 import select
 import socket
 import threading
+from functools import partial
 from typing import Any
-
-__all__ = ["ExitWatcher", "PidfdWatcher", "ThreadWatcher", "watch_exit"]
 
 
 class PidfdWatcher:
-    """Linux: a file descriptor that stands for the process, and is readable when it has exited.
-
-    Attributes:
-        status: how it exited, negative for a signal; None if it has not, or that is not known.
-    """
+    """Linux: a file descriptor that stands for the process, and is readable when it has exited."""
 
     def __init__(self, pid: int) -> None:
-        self._pid = pid
         self._fd = -1
         self._fd = os.pidfd_open(pid)
         self.status: int | None = None
@@ -35,9 +29,10 @@ class PidfdWatcher:
 
     def has_exited(self) -> bool:
         """Say whether it has exited, and note how."""
-        known = (os.P_PIDFD, self._fd) if self._fd >= 0 else (os.P_PID, self._pid)
+        if self._fd < 0:
+            return False
         try:
-            info = os.waitid(*known, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            info = os.waitid(os.P_PIDFD, self._fd, os.WEXITED | os.WNOHANG | os.WNOWAIT)
         except ChildProcessError:
             return True  # other code in this process has reaped it, and knows how it ended
         if info is None:
@@ -56,19 +51,14 @@ class PidfdWatcher:
 
 
 class ThreadWatcher:
-    """Elsewhere: a thread that waits for the exit and then closes its end of a socket.
-
-    Attributes:
-        status: how it exited, negative for a signal; None if it has not, or that is not known.
-    """
+    """Elsewhere: a thread that waits for the exit and then closes its end of a socket."""
 
     def __init__(self, pid: int) -> None:
         self.status: int | None = None
         self._done = False
         self._socket, theirs = socket.socketpair()
-        threading.Thread(
-            target=self._run, args=(pid, theirs), name="claudewire exit", daemon=True
-        ).start()
+        run = partial(self._run, pid, theirs)
+        threading.Thread(target=run, name="claudewire exit", daemon=True).start()
 
     def _run(self, pid: int, theirs: socket.socket) -> None:
         with theirs:
@@ -111,8 +101,7 @@ def _wait_without_reaping(pid: int) -> int | None:
         info = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
     except ChildProcessError:
         return None
-    assert info is not None  # it has been waited for
-    return _status(info)
+    return None if info is None else _status(info)
 
 
 def _wait_by_kqueue(pid: int) -> int | None:  # pragma: no cover - macOS

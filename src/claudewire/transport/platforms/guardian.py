@@ -1,10 +1,10 @@
 """Ties the life of our children to ours, also when we are killed with SIGKILL.
 
-One small shell per host process, started with the first child. It reads on its stdin which process
-groups there are, and which private folders. However we end, the kernel closes our end of that pipe:
-then the guardian ends every group that is still listed, what has left its group, and itself, and
-deletes the folders: they may hold tokens. It is in a session of its own, so that what a terminal or
-a supervisor sends to us does not reach it.
+One small shell for each host process, started with the first child. It reads on its stdin which
+process groups and private folders there are. However we end, the kernel closes our end of that
+pipe: then the guardian ends every group that is still listed, the processes that have left their
+groups, and itself, and deletes the folders: they may hold tokens. It has its own session, so that
+signals to our group do not reach it.
 """
 
 from __future__ import annotations
@@ -18,36 +18,37 @@ from collections.abc import Collection
 from contextlib import suppress
 from itertools import count
 
-__all__ = ["Guardian", "forget_folder", "guardian", "watch_folder"]
-
 log: logging.Logger = logging.getLogger("claudewire.transport")
 
 _SCRIPT = """\
 trap '' HUP INT QUIT TERM PIPE USR1 USR2 TSTP
 mark=$1
-groups=' '
-folders='
+listed='
 '
-while read -r sign group; do
+while read -r sign item; do
     case $sign in
-        /) folders="$folders$group
+        +) listed="$listed$item
 " ;;
-        x) case $folders in
+        -) case $listed in
             *"
-$group
-"*) folders="${folders%%"
-$group
+$item
+"*) listed="${listed%%"
+$item
 "*}
-${folders#*"
-$group
+${listed#*"
+$item
 "}" ;;
-        esac ;;
-        +) groups="$groups$group " ;;
-        -) case $groups in
-            *" $group "*) groups="${groups%%" $group "*} ${groups#*" $group "}" ;;
         esac ;;
         .) exit 0 ;;
     esac
+done
+IFS='
+'
+set -f
+groups=
+for item in $listed; do
+    case $item in /*) ;; *) groups="$groups
+$item" ;; esac
 done
 for group in $groups; do
     kill -s TERM -- "-$group"
@@ -55,19 +56,21 @@ for group in $groups; do
 done 2>/dev/null
 tries=20
 while [ "$tries" -gt 0 ]; do
-    left=' '
+    left=
     for group in $groups; do
-        kill -s 0 -- "-$group" 2>/dev/null && left="$left$group "
+        kill -s 0 -- "-$group" 2>/dev/null && left="$left
+$group"
     done
     groups=$left
-    [ "$groups" = ' ' ] && break
+    [ -z "$groups" ] && break
     tries=$((tries - 1))
     sleep 0.1 2>/dev/null || sleep 1
 done
 for group in $groups; do kill -s KILL -- "-$group"; done 2>/dev/null
-printf %s "$folders" | while read -r folder; do
-    [ -z "$folder" ] || rm -rf -- "$folder"
+for item in $listed; do
+    case $item in /*) rm -rf -- "$item" ;; esac
 done 2>/dev/null
+set +f
 tries=20
 before=some
 while [ "$tries" -gt 0 ]; do
@@ -83,18 +86,18 @@ while [ "$tries" -gt 0 ]; do
 done
 """
 """A group that has ended is taken from the list at once, because its number may be given to another
-group. Two seconds pass between TERM and KILL. Then the folders are deleted, and, where there is a
-`/proc`, those are killed that have our mark in their environment, until two looks have found none:
-a process that is just becoming another program shows no environment. A dot says that all was ended
-in good order."""
+group. A dot says that all was ended in good order. Two seconds pass between TERM and KILL. Then the
+folders are deleted, and, where there is a `/proc`, the processes are killed that have our mark in
+their environment, until two looks have found none: a process that is just becoming another program
+shows no environment."""
 
 _SHELL = "/bin/sh"
-_PATIENCE = 2.0
+_ENDS_WITHIN = 2.0
 """Seconds to wait for the guardian's own end, when we end in good order."""
 
 
 class Guardian:
-    """The shell, and the list of what it guards. Safe to be used from several threads."""
+    """The shell, and the list of groups and folders. Safe to be used from several threads."""
 
     def __init__(self) -> None:
         # Re-entrant: the garbage collector may forget a group in the middle of anything.
@@ -135,17 +138,18 @@ class Guardian:
 
     def watch_folder(self, path: str) -> None:
         """Delete this folder when we end and have not deleted it ourselves."""
-        if "\n" not in path and path == path.strip():  # what the shell could misread
+        # Other paths could be misread by the shell.
+        if path.startswith("/") and "\n" not in path and path == path.strip():
             with self._lock:
                 self._folders.add(path)
-                self._tell(f"/ {path}\n")
+                self._tell(f"+ {path}\n")
 
     def forget_folder(self, path: str) -> None:
         """Leave this folder alone from now on."""
         with self._lock:
             if path in self._folders:
                 self._folders.discard(path)
-                self._tell(f"x {path}\n")
+                self._tell(f"- {path}\n")
 
     def _tell(self, line: str) -> None:
         if self._pipe is not None:
@@ -167,9 +171,8 @@ class Guardian:
             theirs, ours = os.pipe()
             os.set_blocking(ours, False)
             self._shell = _shell(theirs, self._mark)
-            known = [f"+ {group}\n" for group in self._groups]
-            known += [f"/ {folder}\n" for folder in self._folders]
-            os.write(ours, os.fsencode("".join(known)))
+            known = "".join(f"+ {item}\n" for item in (*self._groups, *self._folders))
+            os.write(ours, os.fsencode(known))
             self._pipe, ours = ours, None
         except OSError as error:
             log.warning(
@@ -181,14 +184,14 @@ class Guardian:
                     os.close(end)
 
     def _dismiss(self) -> None:
-        """Make it end without doing anything, and whatever it is doing."""
+        """Kill the shell before it sees the end of its input, which it would take for our end."""
         shell, pipe = self._shell, self._pipe
         self._shell = self._pipe = None
-        assert shell is not None
-        assert pipe is not None
-        shell.kill()
-        shell.wait()
-        os.close(pipe)  # not before: it would take that for our end
+        if shell is not None:
+            shell.kill()
+            shell.wait()
+        if pipe is not None:
+            os.close(pipe)
 
     def _close(self) -> None:
         pipe, self._pipe = self._pipe, None
@@ -196,7 +199,7 @@ class Guardian:
             os.close(pipe)
 
     def end(self) -> None:
-        """End the guardian, and with it what is still listed."""
+        """End the guardian, and with it all listed groups."""
         with self._lock:
             if self._pipe is not None and not self._groups:
                 with suppress(OSError):
@@ -205,9 +208,8 @@ class Guardian:
             shell, self._shell = self._shell, None
             if shell is not None:
                 with suppress(subprocess.TimeoutExpired):
-                    shell.wait(0 if self._groups else _PATIENCE)
-                # It ends by itself; nothing needs to wait for it.
-                shell.returncode = shell.returncode or 0
+                    shell.wait(0 if self._groups else _ENDS_WITHIN)
+                shell.returncode = shell.returncode or 0  # it ends later, without a wait
             self._groups.clear()
             self._folders.clear()
 

@@ -10,51 +10,84 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from .base import Dialect, Find, Object, WriteContext
+from ..states import Role
+from .base import Dialect, Find, Object, WriteContext, without
+from .behavior import BEHAVIORS, DialectBehavior
 from .envelope import ENVELOPE
 from .legacy import LEGACY
-from .modern import MODERN
-from .rules import Rules
 from .session import SESSION
-
-__all__ = [
-    "AUTO",
-    "DIALECTS",
-    "ENVELOPE",
-    "LEGACY",
-    "MODERN",
-    "OPENING",
-    "SESSION",
-    "Dialect",
-    "Find",
-    "Object",
-    "Rules",
-    "WriteContext",
-    "recognise",
-]
 
 AUTO: Final = "auto"
 
+
+def _write_user(obj: Object, context: WriteContext) -> Object:
+    if context.sender is Role.CLIENT:
+        return {**obj, "session_id": obj.get("session_id", context.session_id)}
+    return obj
+
+
+def _write_request(obj: Object, context: WriteContext) -> Object:
+    return obj if obj["request_id"] else without(obj, "request_id")  # as it came
+
+
+MODERN = Dialect(
+    "modern",
+    BEHAVIORS["modern"],
+    marks={},
+    readers={},
+    writers={"user": _write_user, "control_request": _write_request},
+)
+
 DIALECTS: Final = {dialect.name: dialect for dialect in (SESSION, LEGACY, ENVELOPE, MODERN)}
+
+STANDARD: Final = MODERN
+"""The dialect of real CLIs. All others are translated into it and from it."""
+
+RELEASED: Final = STANDARD.name
+
+REQUEST_TYPES: Final = frozenset({"control_request", "sdk_control_request", "callback.request"})
+"""The types of requests in all dialects."""
+
+
+def named_dialect(name: str) -> Dialect:
+    """Return the dialect of this name.
+
+    Raises:
+        ValueError: there is none.
+    """
+    if name not in DIALECTS:
+        names = ", ".join([AUTO, *DIALECTS])
+        raise ValueError(f"dialect must be one of {names}, got {name!r}")
+    return DIALECTS[name]
+
+
+def behavior_of(name: str) -> DialectBehavior:
+    """Return the behavior of a dialect, or of a peer whose dialect is detected (`AUTO`)."""
+    return BEHAVIORS[name]
 
 
 def recognise(obj: Object, find: Find) -> Dialect:
-    """Tell which dialect an object is written in. What bears no mark of another is modern."""
-    return next(dialect for dialect in DIALECTS.values() if dialect.recognises(obj, find))
+    """Return the dialect of an object: the standard, unless it has a mark of another."""
+    return next((it for it in DIALECTS.values() if it.recognises(obj, find)), STANDARD)
+
+
+def recognise_refusal(heard: Dialect) -> Dialect:
+    """Return the dialect of a CLI that answered `initialize` with an `error` line."""
+    return ENVELOPE if heard is STANDARD else heard  # the only one without `initialize`
 
 
 def _write_opening(obj: Object, context: WriteContext) -> Object:
     """Write an `initialize` for a peer that has not said anything yet.
 
-    It is modern, with the names of the legacy dialect beside those that differ: a CLI of that
-    dialect finds neither the id nor the servers otherwise. Others ignore what they do not know.
+    The standard form, plus the names of the legacy dialect where they differ: a CLI of that
+    dialect finds neither the id nor the servers otherwise. Others ignore unknown fields.
     """
     written: Object = _merged(LEGACY.write(obj, context), MODERN.write(obj, context))
     return written
 
 
 def _merged(one: Any, other: Any) -> Any:
-    """Both, one inside the other; where they differ, the second. What both have is alike."""
+    """Merge two values recursively. Where they differ, the second wins; lists match in length."""
     if isinstance(one, dict):
         return {**one, **{key: _merged(one.get(key), value) for key, value in other.items()}}
     if isinstance(one, list):
@@ -62,5 +95,5 @@ def _merged(one: Any, other: Any) -> Any:
     return other
 
 
-OPENING: Final = replace(MODERN, write=_write_opening)
-"""What `AUTO` speaks until the peer has been heard: only `initialize` differs from `MODERN`."""
+OPENING: Final = replace(MODERN, writers={**MODERN.writers, "control_request": _write_opening})
+"""The form of an `initialize` that `AUTO` sends to a peer whose dialect is unknown."""

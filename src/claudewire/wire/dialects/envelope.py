@@ -10,7 +10,7 @@ It differs from the modern form in this:
 * content is always a list of blocks, `session_id` of a prompt always a string;
 * `tool_use_result` is a string;
 * a permission suggestion is a hint for people: a behavior and a text;
-* there is no `initialize`, and no `result`: see `rules`.
+* there is no `initialize`, and no `result`: see `behavior`.
 """
 
 from __future__ import annotations
@@ -21,103 +21,85 @@ from typing import Any
 from ..states import Role
 from ..types.cli_requests import CanUseTool
 from ..types.questions import Question, questions_of
-from .base import Dialect, Find, Object, WriteContext, inside, renamed, without_nulls
-from .modern import complete
-from .rules import RULES
+from .base import (
+    Dialect,
+    Find,
+    Object,
+    WriteContext,
+    changed,
+    inside,
+    renamed,
+    without,
+    without_nulls,
+)
+from .behavior import BEHAVIORS
 
-__all__ = ["ENVELOPE"]
+
+def _questions(body: Any) -> list[Question]:
+    if isinstance(body, CanUseTool) and body.tool_name == "AskUserQuestion":
+        return questions_of(body.input)
+    return []
+
+
+def _asked(obj: Object, find: Find) -> Any:
+    id = inside(obj, "response").get("request_id")
+    return find(id) if isinstance(id, str) else None
 
 
 # --- recognising ---------------------------------------------------------------------------------
 
 
-def _recognises(obj: Object, find: Find) -> bool:
-    kind = obj.get("type")
-    if kind == "control_request":
-        return isinstance(obj.get("message"), dict) or any(map(_is_hint, _suggestions(obj)))
-    if kind == "assistant":
-        return isinstance(obj.get("delta"), dict) and "message" not in obj
-    return kind == "control_response" and _keyed_by_index(obj, find)
-
-
-def _suggestions(obj: Object) -> list[Any]:
+def _is_request(obj: Object, find: Find) -> bool:
     suggestions = inside(obj, "request").get("permission_suggestions")
-    return suggestions if isinstance(suggestions, list) else []
+    hints = suggestions if isinstance(suggestions, list) else []
+    return isinstance(obj.get("message"), dict) or any(map(_is_hint, hints))
 
 
 def _is_hint(item: Any) -> bool:
     return isinstance(item, dict) and "type" not in item and "behavior" in item
 
 
-def _keyed_by_index(obj: Object, find: Find) -> bool:
+def _is_delta(obj: Object, find: Find) -> bool:
+    return isinstance(obj.get("delta"), dict) and "message" not in obj
+
+
+def _is_keyed_by_index(obj: Object, find: Find) -> bool:
     answers = inside(obj, "response", "response", "updatedInput", "answers")
-    questions = _asked(obj, find)
+    questions = _questions(_asked(obj, find))
     indices = {str(index) for index in range(len(questions))}
     texts = {question.question for question in questions}
     return bool(answers) and answers.keys() <= indices - texts
 
 
-def _asked(obj: Object, find: Find) -> list[Question]:
-    id = inside(obj, "response").get("request_id")
-    return _questions(find(id) if isinstance(id, str) else None)
-
-
-def _questions(request: Any) -> list[Question]:
-    if isinstance(request, CanUseTool) and request.tool_name == "AskUserQuestion":
-        return questions_of(request.input)
-    return []
-
-
 # --- reading -------------------------------------------------------------------------------------
 
 
-def _read(obj: Object, find: Find) -> Object:
-    kind = obj["type"]
-    if kind == "assistant":
-        return renamed({**obj, "type": "stream_event"}, {"delta": "event"})
-    if kind == "control_response":
-        return _read_answers(obj, find)
-    if isinstance(obj.get("message"), dict):
-        obj = {**obj, **obj["message"]}
-        del obj["message"]
-    return complete(_read_hints(obj))
+def _read_delta(obj: Object, find: Find) -> Object:
+    return renamed({**obj, "type": "stream_event"}, {"delta": "event"})
 
 
-def _read_hints(obj: Object) -> Object:
-    suggestions = _suggestions(obj)
-    if not suggestions:
-        return obj
-    typed = [{"type": "hint", **item} if _is_hint(item) else item for item in suggestions]
-    return {**obj, "request": {**obj["request"], "permission_suggestions": typed}}
+def _read_request(obj: Object, find: Find) -> Object:
+    def read(request: Object) -> Object:
+        return changed(request, "permission_suggestions", read_hint)
+
+    def read_hint(item: Object) -> Object:
+        return {"type": "hint", **item} if _is_hint(item) else item
+
+    return changed({**without(obj, "message"), **inside(obj, "message")}, "request", read)
 
 
 def _read_answers(obj: Object, find: Find) -> Object:
-    questions = _asked(obj, find)
+    asked = _asked(obj, find)
+    questions = _questions(asked)
     outer = obj["response"]
     inner = outer["response"]
     given = inner["updatedInput"]
     answers = {questions[int(key)].question: value for key, value in given["answers"].items()}
-    request = find(outer["request_id"])
-    asked = request.input if isinstance(request, CanUseTool) else {}
-    updated = {"questions": asked.get("questions"), **given, "answers": answers}
+    updated = {"questions": asked.input.get("questions"), **given, "answers": answers}
     return {**obj, "response": {**outer, "response": {**inner, "updatedInput": updated}}}
 
 
 # --- writing -------------------------------------------------------------------------------------
-
-
-def _write(obj: Object, context: WriteContext) -> Object:
-    writer = _WRITERS.get(obj["type"])
-    return writer(obj, context) if writer else obj
-
-
-def _write_user(obj: Object, context: WriteContext) -> Object:
-    obj = {**obj, "message": _in_blocks(obj["message"])}
-    if context.sender is Role.CLIENT:
-        return {"session_id": context.session_id, **obj}
-    if not isinstance(obj.get("tool_use_result", ""), str):
-        obj["tool_use_result"] = json.dumps(obj["tool_use_result"])
-    return without_nulls(obj, "parent_tool_use_id")
 
 
 def _in_blocks(message: Object) -> Object:
@@ -126,63 +108,67 @@ def _in_blocks(message: Object) -> Object:
     return {**message, "content": [{"type": "text", "text": message["content"]}]}
 
 
+def _write_user(obj: Object, context: WriteContext) -> Object:
+    obj = changed(obj, "message", _in_blocks)
+    if context.sender is Role.CLIENT:
+        return {"session_id": context.session_id, **obj}
+    if not isinstance(obj.get("tool_use_result", ""), str):
+        obj["tool_use_result"] = json.dumps(obj["tool_use_result"])
+    return without_nulls(obj, "parent_tool_use_id")
+
+
 def _write_assistant(obj: Object, context: WriteContext) -> Object:
     message = without_nulls(_in_blocks(obj["message"]), "stop_reason", "stop_sequence")
     return without_nulls({**obj, "message": message}, "parent_tool_use_id")
 
 
-def _write_stream(obj: Object, context: WriteContext) -> Object:
+def _write_delta(obj: Object, context: WriteContext) -> Object:
     obj = renamed(without_nulls(obj, "parent_tool_use_id"), {"event": "delta"})
     return {**obj, "type": "assistant"}
 
 
 def _write_request(obj: Object, context: WriteContext) -> Object:
+    def write(request: Object) -> Object:
+        return changed(request, "permission_suggestions", write_hint)
+
+    def write_hint(item: Object) -> Object:
+        is_hint = item.get("type") == "hint" and "behavior" in item
+        return without(item, "type") if is_hint else item
+
     if context.sender is Role.CLIENT:
         return obj
-    request = obj["request"]
-    suggestions = _suggestions(obj)
-    if suggestions:
-        hints = [_write_hint(item) for item in suggestions]
-        request = {**request, "permission_suggestions": hints}
-    return {"type": "control_request", "message": {**obj, "request": request}}
-
-
-def _write_hint(item: Any) -> Any:
-    if not isinstance(item, dict) or item.get("type") != "hint" or "behavior" not in item:
-        return item
-    return {key: value for key, value in item.items() if key != "type"}
+    return {"type": "control_request", "message": changed(obj, "request", write)}
 
 
 def _write_response(obj: Object, context: WriteContext) -> Object:
-    obj = _with_input(obj, context)
-    questions = _questions(context.request and context.request.body)
-    answers = inside(obj, "response", "response", "updatedInput", "answers")
-    index = {question.question: number for number, question in enumerate(questions)}
-    by_number = {str(number) for number in index.values()}.isdisjoint(index)  # else: which is "0"?
-    if not answers or not by_number or not answers.keys() <= index.keys():
+    asked = context.request and context.request.body
+    if not isinstance(asked, CanUseTool):
         return obj
-    outer = obj["response"]
-    inner = outer["response"]
-    rest = {key: value for key, value in inner["updatedInput"].items() if key != "questions"}
-    by_index = {
+
+    def write(decision: Object) -> Object:
+        if decision.get("behavior") != "allow":
+            return decision
+        # An allow always has the input of the tool, changed or not.
+        decision = {"updatedInput": asked.input, **decision}
+        return changed(decision, "updatedInput", lambda it: _by_index(it, _questions(asked)))
+
+    return changed(obj, "response", lambda it: changed(it, "response", write))
+
+
+def _by_index(given: Object, questions: list[Question]) -> Object:
+    index = {question.question: number for number, question in enumerate(questions)}
+    answers = inside(given, "answers")
+    is_clear = {str(number) for number in index.values()}.isdisjoint(index)  # else: which is "0"?
+    if not answers or not is_clear or not answers.keys() <= index.keys():
+        return given
+    choices = {
         str(index[text]): _choices(value, questions[index[text]]) for text, value in answers.items()
     }
-    inner = {**inner, "updatedInput": {**rest, "answers": by_index}}
-    return {**obj, "response": {**outer, "response": inner}}
-
-
-def _with_input(obj: Object, context: WriteContext) -> Object:
-    """An allow has to say what the tool is to run with, changed or not."""
-    decision = inside(obj, "response", "response")
-    asked = context.request and context.request.body
-    if decision.get("behavior") != "allow" or not isinstance(asked, CanUseTool):
-        return obj
-    decision = {"updatedInput": asked.input, **decision}
-    return {**obj, "response": {**obj["response"], "response": decision}}
+    return {**without(given, "questions"), "answers": choices}
 
 
 def _choices(value: Any, question: Question) -> Any:
-    """Where several were allowed, the joined labels are taken apart again."""
+    """Take joined labels apart again, where several were allowed."""
     if not question.multi_select or not isinstance(value, str):
         return value
     labels = {option.label for option in question.options}
@@ -190,12 +176,24 @@ def _choices(value: Any, question: Question) -> Any:
     return parts if set(parts) <= labels else [value]
 
 
-_WRITERS: dict[str, Any] = {
-    "user": _write_user,
-    "assistant": _write_assistant,
-    "stream_event": _write_stream,
-    "control_request": _write_request,
-    "control_response": _write_response,
-}
-
-ENVELOPE = Dialect("envelope", _recognises, _read, _write, RULES["envelope"])
+ENVELOPE = Dialect(
+    "envelope",
+    BEHAVIORS["envelope"],
+    marks={
+        "control_request": _is_request,
+        "assistant": _is_delta,
+        "control_response": _is_keyed_by_index,
+    },
+    readers={
+        "control_request": _read_request,
+        "assistant": _read_delta,
+        "control_response": _read_answers,
+    },
+    writers={
+        "user": _write_user,
+        "assistant": _write_assistant,
+        "stream_event": _write_delta,
+        "control_request": _write_request,
+        "control_response": _write_response,
+    },
+)

@@ -1,38 +1,24 @@
-"""What every object on the wire has in common.
+"""The base of all objects on the wire.
 
 A *record* is a JSON object with known fields: frozen, compact, and silent about the fields that
-were not set. A *message* is a record that is a whole line; a received one remembers its line, so
-that whatever the typed view leaves out can still be asked for.
+were not set. A *message* is a record that is a whole line; a received one keeps the line, so that
+nothing is lost that the typed view leaves out.
 
 Two conventions make the typed view faithful in both directions:
 
-* a field that may be absent defaults to `None` and is left out again when it is `None`;
+* a field that may be absent defaults to `None` and is left out when it is `None`;
 * a field that the CLI always writes, if need be as `null`, is declared with `nullable()`.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from _thread import RLock  # and not from threading, which takes time to load
 from typing import Any, Final, TypeVar, cast, dataclass_transform
 
 import msgspec
 from msgspec import Struct
-
-__all__ = [
-    "UNKNOWN",
-    "Event",
-    "Message",
-    "Number",
-    "Record",
-    "Unknown",
-    "load",
-    "nullable",
-    "prepare",
-    "prepared",
-    "set_line",
-    "set_problems",
-]
 
 Number = int | float
 """A JSON number that is kept as it was written: 5000 stays an int, 0.5 a float."""
@@ -40,8 +26,11 @@ Number = int | float
 UNKNOWN: Final = "\0unknown"
 """The tag under which a union keeps a member that is not declared.
 
-No peer writes it: the codec wraps what it does not know in it, and unwraps it when writing.
+No peer writes it: the codec wraps unknown objects in it, and unwraps them in writing.
 """
+
+
+_T = TypeVar("_T")
 
 
 def _none() -> None:
@@ -60,13 +49,13 @@ class Record(Struct, frozen=True, gc=False, omit_defaults=True, repr_omit_defaul
 
 
 class Unknown:
-    """Mixed into every `Unknown…` class: something well-formed that this version does not know."""
+    """The mark of every `Unknown…` class: well-formed, and not known to this version."""
 
     __slots__ = ()
 
 
 class _Received:
-    """The line that an event came from. Empty slots cost nothing until they are asked for."""
+    """The line that an event came from."""
 
     __slots__ = ("_line", "_problems", "_raw")
 
@@ -84,7 +73,7 @@ class _Received:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What did not fit the declared types, each with its path. It is in `raw` only."""
+        """Fields that did not fit the declared types, each with its path; only `raw` has them."""
         return getattr(self, "_problems", ())
 
     @property
@@ -103,7 +92,8 @@ class _Received:
     @property
     def extra(self) -> dict[str, Any]:
         """The fields of `raw` that this class does not declare."""
-        known = {*cast("type[Struct]", type(self)).__struct_encode_fields__, "type"}
+        kind = cast("type[Struct]", type(self))
+        known = {*kind.__struct_encode_fields__, kind.__struct_config__.tag_field, "type"}
         return {key: value for key, value in self.raw.items() if key not in known}
 
 
@@ -114,7 +104,7 @@ _set_raw: Any = cast("Any", _Received.__dict__["_raw"]).__set__
 
 
 class Event(_Received, Record):
-    """Something that happened on the wire."""
+    """An event on the wire."""
 
 
 class Message(Event, kw_only=True, tag_field="type"):
@@ -124,27 +114,24 @@ class Message(Event, kw_only=True, tag_field="type"):
     session_id: str | None = None
 
 
-_T = TypeVar("_T")
+def leaves(kind: type[_T]) -> list[type[_T]]:
+    """Return the classes derived from a class that nothing is derived from, in their order."""
+    return [leaf for sub in kind.__subclasses__() for leaf in leaves(sub) or [sub]]
+
 
 _prepared: set[Any] = set()
 _preparing = RLock()
 
 
-def prepare(kind: object) -> None:
-    """Prepare a type, or a union of types, for `msgspec.convert` or a decoder.
-
-    msgspec looks up the fields of a type, and of all types in it, when it is used for the first
-    time. If another thread uses one of them meanwhile, it finds it half done, and the process
-    crashes. So this is done by one thread at a time.
-    """
-    with _preparing:
-        msgspec.json.Decoder(cast("Any", kind))
-
-
 def prepared(kind: _T) -> _T:
-    """Return a type that was prepared, now or before. It is remembered, and never freed."""
+    """Return a type, or a union of types, that msgspec has prepared. It is never freed.
+
+    msgspec looks up the fields of a type, and of all types in it, on first use. A type that another
+    thread uses meanwhile is half done, and the process crashes. So one thread at a time does this.
+    """
     if kind not in _prepared:
-        prepare(kind)
+        with _preparing:
+            msgspec.json.Decoder(cast("Any", kind))
         _prepared.add(kind)
     return kind
 
@@ -153,31 +140,30 @@ def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
 
 
-def _integer(digits: str) -> Number:
-    try:
-        return int(digits)
-    except ValueError:  # more digits than Python converts
-        return float(digits)
-
-
-_LENIENT = json.JSONDecoder(strict=False, parse_int=_integer, parse_constant=_refuse_constant)
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+_LENIENT = json.JSONDecoder(strict=False, parse_constant=_refuse_constant)
 
 
 def load(line: bytes) -> Any:
-    """Decode one line as leniently as can be done without guessing.
+    """Decode one line as leniently as possible without guessing.
 
-    Accepted beyond what a strict reader takes: bytes that are not UTF-8 (each becomes U+FFFD; the
-    message's `line` still has them), lone surrogates, and control characters inside strings.
+    Accepted beyond strict JSON: control characters inside strings, bytes that are not UTF-8, and
+    halves of surrogate pairs. Each of the latter two becomes U+FFFD; the message's `line` still has
+    them.
 
     Raises:
         ValueError: it is not JSON.
         RecursionError: it is nested deeper than Python's stack.
     """
-    return _LENIENT.decode(line.decode("utf-8", "replace"))
+    obj = _LENIENT.decode(line.decode("utf-8", "replace"))
+    if _SURROGATE.search(line):
+        text = json.dumps(obj, ensure_ascii=False)
+        obj = json.loads(re.sub("[\ud800-\udfff]", "\ufffd", text))
+    return obj
 
 
 def load_object(line: bytes) -> dict[str, Any]:
-    """Decode a line that should be a JSON object; empty if it is something else."""
+    """Decode a line that should be a JSON object; return an empty one if it is not."""
     try:
         obj = load(line)
     except (ValueError, RecursionError):

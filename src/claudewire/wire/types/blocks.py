@@ -1,4 +1,4 @@
-"""Content blocks: what the messages of the model and of the user are made of."""
+"""Content blocks, the parts of messages of the model and of the user."""
 
 from __future__ import annotations
 
@@ -8,71 +8,52 @@ import msgspec
 
 from .base import UNKNOWN, Record, Unknown
 
-__all__ = [
-    "Base64Source",
-    "BashCodeExecutionToolResultBlock",
-    "Block",
-    "CodeExecutionToolResultBlock",
-    "CompactionBlock",
-    "ContainerUploadBlock",
-    "Content",
-    "ContentSource",
-    "DocumentBlock",
-    "FallbackBlock",
-    "FileSource",
-    "ImageBlock",
-    "McpToolResultBlock",
-    "McpToolUseBlock",
-    "RedactedThinkingBlock",
-    "SearchResultBlock",
-    "ServerToolResultBlock",
-    "ServerToolUseBlock",
-    "Source",
-    "TextBlock",
-    "TextEditorCodeExecutionToolResultBlock",
-    "TextSource",
-    "ThinkingBlock",
-    "ToolReferenceBlock",
-    "ToolResultBlock",
-    "ToolSearchToolResultBlock",
-    "ToolUseBlock",
-    "URLSource",
-    "UnknownBlock",
-    "UnknownSource",
-    "WebFetchToolResultBlock",
-    "WebSearchToolResultBlock",
-    "blocks_of",
-    "text_of",
-]
+
+class _Source(Record, tag_field="type"):
+    """Something that the message contains or refers to."""
 
 
-class Base64Source(Record, tag="base64", tag_field="type"):
+class _Block(Record, tag_field="type", kw_only=True):
+    """A part of a message."""
+
+    cache_control: Any = None
+
+
+class _ServerToolResult(_Block):
+    """The result of a tool that the API runs: a value of the tool's own, or an error object."""
+
+    tool_use_id: str
+    content: Any
+    caller: Any = None
+
+
+class Base64Source(_Source, tag="base64"):
     """Bytes written into the message."""
 
     media_type: str
     data: str
 
 
-class URLSource(Record, tag="url", tag_field="type"):
+class URLSource(_Source, tag="url"):
     """Bytes that the API fetches."""
 
     url: str
 
 
-class TextSource(Record, tag="text", tag_field="type"):
+class TextSource(_Source, tag="text"):
     """Plain text as a document."""
 
     media_type: str
     data: str
 
 
-class FileSource(Record, tag="file", tag_field="type"):
+class FileSource(_Source, tag="file"):
     """A file uploaded before."""
 
     file_id: str
 
 
-class ContentSource(Record, tag="content", tag_field="type"):
+class ContentSource(_Source, tag="content"):
     """A document made of content blocks."""
 
     content: Content
@@ -87,45 +68,42 @@ class UnknownSource(Unknown, Record, tag=UNKNOWN, tag_field="type"):
 Source = Base64Source | URLSource | TextSource | FileSource | ContentSource | UnknownSource
 
 
-class TextBlock(Record, tag="text", tag_field="type"):
-    """What is said."""
+class TextBlock(_Block, tag="text"):
+    """Text."""
 
     text: str
     citations: list[Any] | None = None
-    cache_control: Any = None
 
 
-class ThinkingBlock(Record, tag="thinking", tag_field="type"):
-    """What the model thought before it answered; empty if the thinking is not shown."""
+class ThinkingBlock(_Block, tag="thinking"):
+    """The model's thinking; empty if it is not shown."""
 
     thinking: str
     signature: str | None = None
 
 
-class RedactedThinkingBlock(Record, tag="redacted_thinking", tag_field="type"):
+class RedactedThinkingBlock(_Block, tag="redacted_thinking"):
     """Thinking that only the API can read."""
 
     data: str
 
 
-class ToolUseBlock(Record, tag="tool_use", tag_field="type"):
+class ToolUseBlock(_Block, tag="tool_use"):
     """The model calls a tool, which the CLI runs."""
 
     id: str
     name: str
     input: dict[str, Any]
     caller: Any = None
-    """Who called: absent or `direct` for the model, else the server tool whose code did."""
-    cache_control: Any = None
+    """The caller: absent or `direct` for the model, else a server tool whose code called."""
 
 
-class ToolResultBlock(Record, tag="tool_result", tag_field="type"):
-    """What came of a tool call."""
+class ToolResultBlock(_Block, tag="tool_result"):
+    """The result of a tool call."""
 
     tool_use_id: str
     content: str | list[Block] | None = None
     is_error: bool | None = None
-    cache_control: Any = None
 
     @property
     def text(self) -> str:
@@ -133,153 +111,111 @@ class ToolResultBlock(Record, tag="tool_result", tag_field="type"):
         return text_of(self.content or "")
 
 
-class ImageBlock(Record, tag="image", tag_field="type"):
+class ImageBlock(_Block, tag="image"):
     """An image."""
 
     source: Source
-    cache_control: Any = None
 
 
-class DocumentBlock(Record, tag="document", tag_field="type"):
+class DocumentBlock(_Block, tag="document"):
     """A document that the model may read and quote."""
 
     source: Source
     title: str | None = None
     context: str | None = None
     citations: Any = None
-    cache_control: Any = None
 
 
-class SearchResultBlock(Record, tag="search_result", tag_field="type"):
+class SearchResultBlock(_Block, tag="search_result"):
     """A passage that a search found, given to the model with its source."""
 
     source: str
     title: str
     content: list[Block]
     citations: Any = None
-    cache_control: Any = None
 
 
-class ServerToolUseBlock(Record, tag="server_tool_use", tag_field="type"):
+class ServerToolUseBlock(_Block, tag="server_tool_use"):
     """The model calls a tool that the API itself runs."""
 
     id: str
     name: str
     input: dict[str, Any]
     caller: Any = None
-    cache_control: Any = None
 
 
-class McpToolUseBlock(Record, tag="mcp_tool_use", tag_field="type"):
+class McpToolUseBlock(_Block, tag="mcp_tool_use"):
     """The model calls a tool of an MCP server that the API itself is connected to."""
 
     id: str
     name: str
     input: dict[str, Any]
     server_name: str
-    cache_control: Any = None
 
 
-class McpToolResultBlock(Record, tag="mcp_tool_result", tag_field="type"):
-    """What came of a tool call that the API made to an MCP server."""
+class McpToolResultBlock(_Block, tag="mcp_tool_result"):
+    """The result of a tool call that the API made to an MCP server."""
 
     tool_use_id: str
     content: str | list[Block] | None = None
     is_error: bool | None = None
-    cache_control: Any = None
 
 
-class WebSearchToolResultBlock(Record, tag="web_search_tool_result", tag_field="type"):
-    """What a web search by the API found: a list of pages, or an error object."""
-
-    tool_use_id: str
-    content: Any
-    caller: Any = None
-    cache_control: Any = None
+class WebSearchToolResultBlock(_ServerToolResult, tag="web_search_tool_result"):
+    """The pages that a web search of the API found, or an error object."""
 
 
-class WebFetchToolResultBlock(Record, tag="web_fetch_tool_result", tag_field="type"):
-    """A page that the API fetched, or why it could not."""
-
-    tool_use_id: str
-    content: Any
-    caller: Any = None
-    cache_control: Any = None
+class WebFetchToolResultBlock(_ServerToolResult, tag="web_fetch_tool_result"):
+    """A page that the API fetched, or an error object."""
 
 
-class CodeExecutionToolResultBlock(Record, tag="code_execution_tool_result", tag_field="type"):
-    """What code printed and wrote in the API's container."""
-
-    tool_use_id: str
-    content: Any
-    cache_control: Any = None
+class CodeExecutionToolResultBlock(_ServerToolResult, tag="code_execution_tool_result"):
+    """Output and files of code in the API's container."""
 
 
-class BashCodeExecutionToolResultBlock(
-    Record, tag="bash_code_execution_tool_result", tag_field="type"
-):
-    """What a shell command printed and wrote in the API's container."""
-
-    tool_use_id: str
-    content: Any
-    cache_control: Any = None
+class BashCodeExecutionToolResultBlock(_ServerToolResult, tag="bash_code_execution_tool_result"):
+    """Output and files of a shell command in the API's container."""
 
 
 class TextEditorCodeExecutionToolResultBlock(
-    Record, tag="text_editor_code_execution_tool_result", tag_field="type"
+    _ServerToolResult, tag="text_editor_code_execution_tool_result"
 ):
-    """What an edit of a file in the API's container did."""
-
-    tool_use_id: str
-    content: Any
-    cache_control: Any = None
+    """The effect of an edit in the API's container."""
 
 
-class ToolSearchToolResultBlock(Record, tag="tool_search_tool_result", tag_field="type"):
+class ToolSearchToolResultBlock(_ServerToolResult, tag="tool_search_tool_result"):
     """The tools that a search among deferred tools found."""
 
-    tool_use_id: str
-    content: Any
-    cache_control: Any = None
+
+class ServerToolResultBlock(_ServerToolResult, tag="advisor_tool_result"):
+    """The words of the advisor, a second model that the API asks."""
 
 
-class ServerToolResultBlock(Record, tag="advisor_tool_result", tag_field="type"):
-    """What the advisor, a second model that the API asks, said."""
-
-    tool_use_id: str
-    content: Any
-    cache_control: Any = None
-
-
-class ContainerUploadBlock(Record, tag="container_upload", tag_field="type"):
+class ContainerUploadBlock(_Block, tag="container_upload"):
     """A file put into the API's container."""
 
     file_id: str
-    cache_control: Any = None
 
 
-class ToolReferenceBlock(Record, tag="tool_reference", tag_field="type"):
-    """A deferred tool that the model may call from here on."""
+class ToolReferenceBlock(_Block, tag="tool_reference"):
+    """A deferred tool that the model may call from now on."""
 
     tool_name: str
-    cache_control: Any = None
 
 
-class CompactionBlock(Record, tag="compaction", tag_field="type"):
-    """The API's own summary of what came before; without content if summarising failed."""
+class CompactionBlock(_Block, tag="compaction"):
+    """The API's summary of the messages before; without content if summarising failed."""
 
     content: str | None = None
     encrypted_content: str | None = None
-    cache_control: Any = None
 
 
-class FallbackBlock(Record, tag="fallback", tag_field="type"):
-    """The point where one model declined and another went on."""
+class FallbackBlock(_Block, tag="fallback"):
+    """The point where one model declined and another continued."""
 
     from_: Any = msgspec.field(name="from", default=None)
     to: Any = None
     trigger: Any = None
-    cache_control: Any = None
 
 
 class UnknownBlock(Unknown, Record, tag=UNKNOWN, tag_field="type"):

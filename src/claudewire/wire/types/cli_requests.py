@@ -1,4 +1,4 @@
-"""What the CLI asks of the host, and the base of every request.
+"""Requests of the CLI, each with the host's answer, and the base of every request.
 
 A request's type parameter is the payload of a successful answer to it.
 """
@@ -7,22 +7,10 @@ from __future__ import annotations
 
 from typing import Any, Generic, TypeVar
 
-from .base import Record
+from .base import UNKNOWN, Record, Unknown, nullable
 from .hook_outputs import HookOutput
 from .hooks import HookInput
 from .permissions import McpServerProvenance, PermissionResult, PermissionUpdate
-from .results import DialogResult, ElicitationResult, McpResponse
-
-__all__ = [
-    "CLIRequest",
-    "CanUseTool",
-    "Elicitation",
-    "HookCallback",
-    "MatchedAskRule",
-    "McpMessage",
-    "RequestBody",
-    "RequestUserDialog",
-]
 
 AnswerT = TypeVar("AnswerT", covariant=True)
 
@@ -32,7 +20,7 @@ class RequestBody(Record, Generic[AnswerT], tag_field="subtype"):
 
 
 class MatchedAskRule(Record):
-    """The rule that makes the CLI ask."""
+    """The rule that requires the question."""
 
     source: str | None = None
     tool_name: str | None = None
@@ -40,13 +28,13 @@ class MatchedAskRule(Record):
 
 
 class CanUseTool(RequestBody[PermissionResult], tag="can_use_tool"):
-    """May this tool run? The CLI waits for the answer as long as it takes."""
+    """Ask for the permission to run a tool. The CLI waits without a limit."""
 
     tool_name: str
     input: dict[str, Any]
     tool_use_id: str | None = None
     permission_suggestions: list[PermissionUpdate] | None = None
-    """What `updated_permissions` may say so as not to be asked again."""
+    """Values for `updated_permissions` that avoid the same question later."""
     blocked_path: str | None = None
     decision_reason: str | None = None
     decision_reason_type: str | None = None
@@ -67,22 +55,36 @@ class CanUseTool(RequestBody[PermissionResult], tag="can_use_tool"):
 
 
 class HookCallback(RequestBody[HookOutput], tag="hook_callback"):
-    """Something happened that a hook was registered for, under this id."""
+    """Call the hook that was registered under this id."""
 
     callback_id: str
     input: HookInput
     tool_use_id: str | None = None
 
 
+class McpResponse(Record):
+    """The JSON-RPC answer of an MCP server inside the host. Only the CLI leaves it out."""
+
+    mcp_response: dict[str, Any] | None = None
+
+
 class McpMessage(RequestBody[McpResponse], tag="mcp_message"):
-    """A JSON-RPC message for an MCP server inside the host; or, sent to the CLI, from it."""
+    """Pass a JSON-RPC message to an MCP server inside the host, or to the CLI from it."""
 
     server_name: str
     message: dict[str, Any]
 
 
+class ElicitationResult(Record):
+    """The user's answer to an MCP server."""
+
+    action: str
+    """accept, decline or cancel."""
+    content: dict[str, Any] | None = None
+
+
 class Elicitation(RequestBody[ElicitationResult], tag="elicitation"):
-    """An MCP server wants to know something from the user."""
+    """Ask the user a question of an MCP server."""
 
     mcp_server_name: str
     message: str
@@ -95,6 +97,25 @@ class Elicitation(RequestBody[ElicitationResult], tag="elicitation"):
     title: str | None = None
     display_name: str | None = None
     description: str | None = None
+
+
+class DialogCompleted(Record, tag="completed", tag_field="behavior"):
+    """The user has gone through the dialog."""
+
+    result: Any = nullable()
+
+
+class DialogCancelled(Record, tag="cancelled", tag_field="behavior"):
+    """The user has left the dialog."""
+
+
+class UnknownDialogResult(Unknown, Record, tag=UNKNOWN, tag_field="behavior"):
+    """An end of a dialog that this version does not know."""
+
+    raw: dict[str, Any]
+
+
+DialogResult = DialogCompleted | DialogCancelled | UnknownDialogResult
 
 
 class RequestUserDialog(RequestBody[DialogResult], tag="request_user_dialog"):

@@ -1,4 +1,4 @@
-"""What a session is set up with: agents, plugins and MCP servers."""
+"""Settings of a session: agents, plugins and MCP servers."""
 
 from __future__ import annotations
 
@@ -8,21 +8,9 @@ import msgspec
 
 from .base import Number, Record
 
-__all__ = [
-    "AgentDefinition",
-    "McpHttpServerConfig",
-    "McpSSEServerConfig",
-    "McpSdkServerConfig",
-    "McpServerManifest",
-    "McpServerToolPolicy",
-    "McpStdioServerConfig",
-    "PluginConfig",
-    "SdkMcpServerConfig",
-]
-
 
 class McpServerToolPolicy(Record):
-    """Whether one tool of a server may run without asking."""
+    """The permission of one tool of a server."""
 
     name: str
     permission_policy: str | None = None
@@ -42,43 +30,33 @@ class McpStdioServerConfig(Record):
     always_load: bool | None = msgspec.field(name="alwaysLoad", default=None)
 
 
-class McpSSEServerConfig(Record, tag="sse", tag_field="type"):
+class _RemoteServerConfig(Record, tag_field="type"):
+    """An MCP server reached over HTTP."""
+
+    url: str
+    headers: dict[str, str] | None = None
+    tools: list[McpServerToolPolicy] | None = None
+    timeout: Number | None = None
+    always_load: bool | None = msgspec.field(name="alwaysLoad", default=None)
+
+
+class McpSSEServerConfig(_RemoteServerConfig, tag="sse"):
     """An MCP server reached over server-sent events."""
 
-    url: str
-    headers: dict[str, str] | None = None
-    tools: list[McpServerToolPolicy] | None = None
-    timeout: Number | None = None
-    always_load: bool | None = msgspec.field(name="alwaysLoad", default=None)
 
-
-class McpHttpServerConfig(Record, tag="http", tag_field="type"):
+class McpHttpServerConfig(_RemoteServerConfig, tag="http"):
     """An MCP server reached over streamable HTTP."""
-
-    url: str
-    headers: dict[str, str] | None = None
-    tools: list[McpServerToolPolicy] | None = None
-    timeout: Number | None = None
-    always_load: bool | None = msgspec.field(name="alwaysLoad", default=None)
-
-
-class McpSdkServerConfig(Record, tag="sdk", tag_field="type"):
-    """An MCP server inside the host, reached over the control channel."""
-
-    name: str
-    timeout: Number | None = None
-    tools: list[McpServerToolPolicy] | None = None
 
 
 class SdkMcpServerConfig(Record):
-    """What `initialize` says about a server inside the host, besides its name."""
+    """Settings of a server inside the host, in `initialize`."""
 
     timeout: Number | None = None
     tools: list[McpServerToolPolicy] | None = None
 
 
 class McpServerManifest(Record, rename="camel"):
-    """What a server inside the host would answer to the handshake, sent ahead to save it."""
+    """The answers of a server inside the host to the handshake, sent in advance."""
 
     initialize_result: dict[str, Any]
     tools_list_result: dict[str, Any] | None = None
@@ -97,7 +75,7 @@ class PluginConfig(Record, rename="camel"):
 
 
 class AgentDefinition(Record, rename="camel"):
-    """A subagent: when it is to be used, and what it is told."""
+    """A subagent: its purpose, its prompt and its limits."""
 
     description: str | None = None
     prompt: str | None = None
@@ -105,7 +83,7 @@ class AgentDefinition(Record, rename="camel"):
     disallowed_tools: list[str] | None = None
     model: str | None = None
     mcp_servers: list[str | dict[str, Any]] | None = None
-    """Names of servers of the session, or servers of its own by name."""
+    """Names of servers of the session, or definitions by name."""
     critical_system_reminder: str | None = msgspec.field(
         name="criticalSystemReminder_EXPERIMENTAL", default=None
     )

@@ -2,37 +2,51 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any, Union, cast, get_args, get_origin
 
 import msgspec
 
-from .base import Event, Message, Record
-from .requests import Body
+from . import host_requests  # noqa: F401  # declares requests
+from .base import UNKNOWN, Event, Message, Record, Unknown, leaves
+from .cli_requests import RequestBody
 
-__all__ = [
-    "Answer",
-    "Cancel",
-    "EndOfStream",
-    "ErrorResponse",
-    "Failure",
-    "Malformed",
-    "Noise",
-    "Request",
-    "Response",
-    "Stray",
-    "SuccessResponse",
-]
+
+class UnknownRequest(Unknown, RequestBody[Any], tag=UNKNOWN):
+    """A request that this version does not know."""
+
+    raw: dict[str, Any]
+
+
+if TYPE_CHECKING:
+    Body = RequestBody[Any]
+else:
+    Body = Union[tuple(leaves(RequestBody))]  # noqa: UP007
+
+REQUESTS: dict[str, type[RequestBody[Any]]] = {
+    str(body.__struct_config__.tag): body
+    for body in leaves(RequestBody)
+    if body is not UnknownRequest
+}
+"""Every declared request by its subtype."""
+
+
+@cache
+def answer_type(body_type: type[RequestBody[Any]]) -> Any:
+    """Return the type of a successful answer's payload: the parameter of the request's base."""
+    bases = cast("Any", body_type).__orig_bases__
+    return next(get_args(base)[0] for base in bases if get_origin(base) is RequestBody)
 
 
 class Request(Message, tag="control_request", kw_only=True):
-    """One party asks the other for something and waits for the answer with the same id."""
+    """A question of one party to the other; the answer has the same id."""
 
     id: str = msgspec.field(name="request_id")
     body: Body = msgspec.field(name="request")
 
 
 class Cancel(Message, tag="control_cancel_request", kw_only=True):
-    """The sender of a request no longer wants the answer. There is no reply to this."""
+    """The withdrawal of the sender's own request. There is no reply to it."""
 
     id: str = msgspec.field(name="request_id")
 
@@ -42,10 +56,10 @@ class SuccessResponse(Record, tag="success", tag_field="subtype"):
 
     request_id: str = ""
     response: Any = None
-    # What the CLI was still waiting for when a client (re)initialized it.
-    pending_permission_requests: list[dict[str, Any]] | None = None
-    pending_user_dialog_requests: list[dict[str, Any]] | None = None
-    pending_elicitation_requests: list[dict[str, Any]] | None = None
+    # Requests that were open when a client (re)initialized the CLI.
+    pending_permission_requests: list[Request] | None = None
+    pending_user_dialog_requests: list[Request] | None = None
+    pending_elicitation_requests: list[Request] | None = None
 
 
 class ErrorResponse(Record, tag="error", tag_field="subtype"):
@@ -63,7 +77,7 @@ class Response(Message, tag="control_response", kw_only=True):
 
 
 class Answer(Event):
-    """A request was granted. `body` is what was asked for, typed by the request.
+    """A granted request. The type of `body` depends on the request.
 
     To send one, give the id of the request and the body. On a received one, `request` is the
     request that it answers. A body that does not fit its type is left as the JSON it was,
@@ -73,12 +87,12 @@ class Answer(Event):
     id: str
     body: Any = None
     request: Request | None = None
-    # With the answer to `initialize`: what the CLI was asking before; each comes as an event too.
+    # With the answer to `initialize`: open requests of the CLI; each comes as an event too.
     pending: tuple[Request, ...] | None = None
 
 
 class Failure(Event):
-    """A request was refused: why in words, and sometimes a code to tell reasons apart."""
+    """A refused request: the reason in words, and sometimes a code."""
 
     id: str
     error: str
@@ -86,7 +100,7 @@ class Failure(Event):
     request: Request | None = None
 
 
-class Noise(Event):
+class InvalidLine(Event):
     """A line that is not JSON."""
 
     head: bytes
@@ -95,7 +109,7 @@ class Noise(Event):
 
 
 class Malformed(Event):
-    """JSON that cannot be what it says it is. `path` leads to the first problem."""
+    """JSON that does not fit the type it names. `path` leads to the first problem."""
 
     head: bytes
     length: int
@@ -103,8 +117,8 @@ class Malformed(Event):
     path: str = "$"
 
 
-class Stray(Event):
-    """A well-formed event that has no place here: it answers nothing, or came out of turn."""
+class UnexpectedMessage(Event):
+    """A well-formed event out of place: it answers nothing, or came out of turn."""
 
     event: Event
     reason: str

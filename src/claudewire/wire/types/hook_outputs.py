@@ -1,55 +1,27 @@
-"""What a hook answers: whether to go on, and what only its own event can be told."""
+"""The answers of hooks: common fields, and a part for each event."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, Union
 
 import msgspec
 
-from .base import UNKNOWN, Number, Record, Unknown
+from .base import UNKNOWN, Number, Record, Unknown, leaves
 from .permissions import PermissionResult
-
-__all__ = [
-    "CwdChangedHookSpecificOutput",
-    "ElicitationHookSpecificOutput",
-    "ElicitationResultHookSpecificOutput",
-    "FileChangedHookSpecificOutput",
-    "HookOutput",
-    "HookSpecificOutput",
-    "MessageDisplayHookSpecificOutput",
-    "NotificationHookSpecificOutput",
-    "PermissionDeniedHookSpecificOutput",
-    "PermissionRequestHookSpecificOutput",
-    "PostModelSwitchHookSpecificOutput",
-    "PostToolBatchHookSpecificOutput",
-    "PostToolUseFailureHookSpecificOutput",
-    "PostToolUseHookSpecificOutput",
-    "PreModelSwitchHookSpecificOutput",
-    "PreToolUseHookSpecificOutput",
-    "SessionStartHookSpecificOutput",
-    "SetupHookSpecificOutput",
-    "StopHookSpecificOutput",
-    "SubagentStartHookSpecificOutput",
-    "SubagentStopHookSpecificOutput",
-    "UnknownHookSpecificOutput",
-    "UserPromptExpansionHookSpecificOutput",
-    "UserPromptSubmitHookSpecificOutput",
-    "WorktreeCreateHookSpecificOutput",
-]
 
 
 class _Output(Record, tag_field="hookEventName", rename="camel"):
-    """What all of them have in common: the name of the event."""
+    """The part of an answer that belongs to one event."""
 
 
 class _Context(_Output):
-    """Text that the model is given."""
+    """Text for the model."""
 
     additional_context: str | None = None
 
 
 class PreToolUseHookSpecificOutput(_Context, tag="PreToolUse"):
-    """Whether the tool may run, and with what input."""
+    """The decision about the tool, and perhaps another input."""
 
     permission_decision: str | None = None
     """allow, deny, ask or defer."""
@@ -58,7 +30,7 @@ class PreToolUseHookSpecificOutput(_Context, tag="PreToolUse"):
 
 
 class PostToolUseHookSpecificOutput(_Context, tag="PostToolUse"):
-    """What the model is told instead of, or besides, the tool's output."""
+    """Text for the model in place of, or beside, the tool's output."""
 
     classifier_context: str | None = None
     updated_tool_output: Any = None
@@ -66,32 +38,32 @@ class PostToolUseHookSpecificOutput(_Context, tag="PostToolUse"):
 
 
 class PostToolUseFailureHookSpecificOutput(_Context, tag="PostToolUseFailure"):
-    """What the model is told besides the tool's error."""
+    """Text for the model beside the tool's error."""
 
 
 class PostToolBatchHookSpecificOutput(_Context, tag="PostToolBatch"):
-    """What the model is told besides the outputs of the tools."""
+    """Text for the model beside the outputs of the tools."""
 
 
 class NotificationHookSpecificOutput(_Context, tag="Notification"):
-    """What the model is told about the notification."""
+    """Text for the model about the notification."""
 
 
 class UserPromptSubmitHookSpecificOutput(_Context, tag="UserPromptSubmit"):
-    """What the model is told besides, or instead of, the prompt."""
+    """Text for the model beside, or in place of, the prompt."""
 
     session_title: str | None = None
     suppress_original_prompt: bool | None = None
 
 
 class UserPromptExpansionHookSpecificOutput(_Context, tag="UserPromptExpansion"):
-    """What the model is told besides, or instead of, the expanded command."""
+    """Text for the model beside, or in place of, the expanded command."""
 
     suppress_original_prompt: bool | None = None
 
 
 class SessionStartHookSpecificOutput(_Context, tag="SessionStart"):
-    """What the session starts with."""
+    """Text, title and watched files of a session that starts."""
 
     initial_user_message: str | None = None
     session_title: str | None = None
@@ -100,19 +72,19 @@ class SessionStartHookSpecificOutput(_Context, tag="SessionStart"):
 
 
 class StopHookSpecificOutput(_Context, tag="Stop"):
-    """What the model is told at the end of its turn."""
+    """Text for the model at the end of its turn."""
 
 
 class SubagentStartHookSpecificOutput(_Context, tag="SubagentStart"):
-    """What the subagent is told besides its prompt."""
+    """Text for the subagent beside its prompt."""
 
 
 class SubagentStopHookSpecificOutput(_Context, tag="SubagentStop"):
-    """What the subagent is told at its end."""
+    """Text for the subagent at its end."""
 
 
 class PreModelSwitchHookSpecificOutput(_Output, tag="PreModelSwitch"):
-    """Whether the model may be changed."""
+    """The decision about the change of the model."""
 
     permission_decision: str | None = None
     """allow, deny or ask."""
@@ -120,11 +92,11 @@ class PreModelSwitchHookSpecificOutput(_Output, tag="PreModelSwitch"):
 
 
 class PostModelSwitchHookSpecificOutput(_Context, tag="PostModelSwitch"):
-    """What the new model is told."""
+    """Text for the new model."""
 
 
 class PermissionRequestHookSpecificOutput(_Output, tag="PermissionRequest"):
-    """The decision, made instead of asking the user."""
+    """The decision in place of the user's."""
 
     decision: PermissionResult
 
@@ -136,11 +108,11 @@ class PermissionDeniedHookSpecificOutput(_Output, tag="PermissionDenied"):
 
 
 class SetupHookSpecificOutput(_Context, tag="Setup"):
-    """What the model is told about the setup."""
+    """Text for the model about the setup."""
 
 
 class ElicitationHookSpecificOutput(_Output, tag="Elicitation"):
-    """The answer to an MCP server, made instead of asking the user."""
+    """The answer to an MCP server in place of the user's."""
 
     action: str | None = None
     """accept, decline or cancel."""
@@ -162,60 +134,39 @@ class WorktreeCreateHookSpecificOutput(_Output, tag="WorktreeCreate"):
 
 
 class CwdChangedHookSpecificOutput(_Output, tag="CwdChanged"):
-    """What to watch from now on."""
+    """The files to watch from now on."""
 
     watch_paths: list[str] | None = None
 
 
 class FileChangedHookSpecificOutput(_Output, tag="FileChanged"):
-    """What to watch from now on."""
+    """The files to watch from now on."""
 
     watch_paths: list[str] | None = None
 
 
 class MessageDisplayHookSpecificOutput(_Output, tag="MessageDisplay"):
-    """What is shown instead of the text."""
+    """The text to show instead."""
 
     display_content: str | None = None
 
 
-class UnknownHookSpecificOutput(Unknown, Record, tag=UNKNOWN, tag_field="hookEventName"):
+class UnknownHookSpecificOutput(Unknown, _Output, tag=UNKNOWN):
     """The output for an event that this version does not know."""
 
     raw: dict[str, Any]
 
 
-HookSpecificOutput = (
-    PreToolUseHookSpecificOutput
-    | PostToolUseHookSpecificOutput
-    | PostToolUseFailureHookSpecificOutput
-    | PostToolBatchHookSpecificOutput
-    | NotificationHookSpecificOutput
-    | UserPromptSubmitHookSpecificOutput
-    | UserPromptExpansionHookSpecificOutput
-    | SessionStartHookSpecificOutput
-    | StopHookSpecificOutput
-    | SubagentStartHookSpecificOutput
-    | SubagentStopHookSpecificOutput
-    | PreModelSwitchHookSpecificOutput
-    | PostModelSwitchHookSpecificOutput
-    | PermissionRequestHookSpecificOutput
-    | PermissionDeniedHookSpecificOutput
-    | SetupHookSpecificOutput
-    | ElicitationHookSpecificOutput
-    | ElicitationResultHookSpecificOutput
-    | WorktreeCreateHookSpecificOutput
-    | CwdChangedHookSpecificOutput
-    | FileChangedHookSpecificOutput
-    | MessageDisplayHookSpecificOutput
-    | UnknownHookSpecificOutput
-)
+if TYPE_CHECKING:
+    HookSpecificOutput = _Output
+else:
+    HookSpecificOutput = Union[tuple(leaves(_Output))]  # noqa: UP007
 
 
 class HookOutput(Record, rename="camel"):
-    """What a hook has to say; an empty one has no opinion.
+    """The answer of a hook; an empty one changes nothing.
 
-    With `async_` the CLI goes on at once and the other fields are not looked at.
+    With `async_` the CLI goes on at once and ignores the other fields.
     """
 
     continue_: bool | None = msgspec.field(name="continue", default=None)

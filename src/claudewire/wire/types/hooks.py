@@ -2,59 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, Union
 
-from .base import UNKNOWN, Number, Record, Unknown, nullable
+from .base import UNKNOWN, Number, Record, Unknown, leaves, nullable
 from .permissions import McpServerProvenance, PermissionUpdate
-
-__all__ = [
-    "HOOK_EVENTS",
-    "BackgroundTaskSummary",
-    "BaseHookInput",
-    "ConfigChangeHookInput",
-    "CwdChangedHookInput",
-    "DirectoryAddedHookInput",
-    "ElicitationHookInput",
-    "ElicitationResultHookInput",
-    "FileChangedHookInput",
-    "HookEffort",
-    "HookInput",
-    "HookMatcher",
-    "InstructionsLoadedHookInput",
-    "MessageDisplayHookInput",
-    "NotificationHookInput",
-    "PermissionDeniedHookInput",
-    "PermissionRequestHookInput",
-    "PostCompactHookInput",
-    "PostModelSwitchHookInput",
-    "PostToolBatchHookInput",
-    "PostToolBatchToolCall",
-    "PostToolUseFailureHookInput",
-    "PostToolUseHookInput",
-    "PreCompactHookInput",
-    "PreModelSwitchHookInput",
-    "PreToolUseHookInput",
-    "SessionCronSummary",
-    "SessionEndHookInput",
-    "SessionStartHookInput",
-    "SetupHookInput",
-    "StopFailureHookInput",
-    "StopHookInput",
-    "SubagentStartHookInput",
-    "SubagentStopHookInput",
-    "TaskCompletedHookInput",
-    "TaskCreatedHookInput",
-    "TeammateIdleHookInput",
-    "UnknownHookInput",
-    "UserPromptExpansionHookInput",
-    "UserPromptSubmitHookInput",
-    "WorktreeCreateHookInput",
-    "WorktreeRemoveHookInput",
-]
 
 
 class HookEffort(Record):
-    """How hard the model thinks."""
+    """The effort of the model."""
 
     level: str | None = None
 
@@ -83,7 +38,7 @@ class BackgroundTaskSummary(Record):
 
 
 class SessionCronSummary(Record):
-    """A prompt that is to come by the clock."""
+    """A scheduled prompt."""
 
     id: str
     schedule: str | None = None
@@ -91,8 +46,19 @@ class SessionCronSummary(Record):
     prompt: str | None = None
 
 
+class HookMatcher(Record, rename="camel"):
+    """Which callbacks to call for an event, and for which tools (`*` or none: for all)."""
+
+    hook_callback_ids: list[str]
+    matcher: str | None = None
+    timeout: Number | None = None
+    """In seconds. A hook that takes longer denies the tool."""
+    on_failure: str | None = None
+    """The effect of a failing hook on the tool: continue (the default) or block."""
+
+
 class BaseHookInput(Record, kw_only=True, tag_field="hook_event_name"):
-    """Where it happened: in which session, and in which of its agents."""
+    """The session and the agent of an event."""
 
     session_id: str | None = None
     transcript_path: str | None = None
@@ -104,36 +70,59 @@ class BaseHookInput(Record, kw_only=True, tag_field="hook_event_name"):
     effort: HookEffort | None = None
 
 
-class PreToolUseHookInput(BaseHookInput, tag="PreToolUse"):
+class _ToolHookInput(BaseHookInput):
+    """A tool call."""
+
+    tool_name: str
+    tool_input: Any
+    tool_use_id: str | None = None
+    mcp_server: McpServerProvenance | None = None
+
+
+class _ModelSwitchHookInput(BaseHookInput):
+    """A change of the model, and its cost."""
+
+    from_model: str
+    to_model: str
+    requested_model: str | None = nullable()
+    source: str | None = None
+    """command, picker, sdk; after the switch also auto and resume."""
+    context_tokens: int | None = None
+    prompt_cache_warm: bool | None = None
+    cache_ttl: str | None = None
+    """5m or 1h."""
+    estimated_cache_write_usd: float | None = None
+    pricing: str | None = None
+    """configured, catalog or default."""
+
+
+class _TaskHookInput(BaseHookInput):
+    """An entry of the task list, and its owner."""
+
+    task_id: str
+    task_subject: str | None = None
+    task_description: str | None = None
+    teammate_name: str | None = None
+    team_name: str | None = None
+
+
+class PreToolUseHookInput(_ToolHookInput, tag="PreToolUse"):
     """A tool is about to be used."""
 
-    tool_name: str
-    tool_input: Any
-    tool_use_id: str | None = None
-    mcp_server: McpServerProvenance | None = None
 
-
-class PostToolUseHookInput(BaseHookInput, tag="PostToolUse"):
+class PostToolUseHookInput(_ToolHookInput, tag="PostToolUse"):
     """A tool has been used."""
 
-    tool_name: str
-    tool_input: Any
     tool_response: Any = nullable()
-    tool_use_id: str | None = None
     duration_ms: Number | None = None
-    mcp_server: McpServerProvenance | None = None
 
 
-class PostToolUseFailureHookInput(BaseHookInput, tag="PostToolUseFailure"):
+class PostToolUseFailureHookInput(_ToolHookInput, tag="PostToolUseFailure"):
     """A tool has failed."""
 
-    tool_name: str
-    tool_input: Any
     error: str | None = None
-    tool_use_id: str | None = None
     is_interrupt: bool | None = None
     duration_ms: Number | None = None
-    mcp_server: McpServerProvenance | None = None
 
 
 class PostToolBatchHookInput(BaseHookInput, tag="PostToolBatch"):
@@ -143,7 +132,7 @@ class PostToolBatchHookInput(BaseHookInput, tag="PostToolBatch"):
 
 
 class NotificationHookInput(BaseHookInput, tag="Notification"):
-    """The user is to be told something."""
+    """The user gets a notification."""
 
     message: str
     title: str | None = None
@@ -160,7 +149,7 @@ class UserPromptSubmitHookInput(BaseHookInput, tag="UserPromptSubmit"):
 
 
 class UserPromptExpansionHookInput(BaseHookInput, tag="UserPromptExpansion"):
-    """A command in a prompt is about to be replaced by what it stands for."""
+    """A command in a prompt is about to be expanded."""
 
     command_name: str
     expansion_type: str | None = None
@@ -168,6 +157,26 @@ class UserPromptExpansionHookInput(BaseHookInput, tag="UserPromptExpansion"):
     command_args: str | None = None
     command_source: str | None = None
     prompt: str | None = None
+
+
+class SessionStartHookInput(BaseHookInput, tag="SessionStart"):
+    """A session begins, or goes on after a break."""
+
+    source: str | None = None
+    """startup, resume, clear, compact or fork."""
+    model: str | None = None
+    session_title: str | None = None
+    seconds_since_last_response: Number | None = None
+    context_tokens: int | None = None
+    prompt_cache_likely_expired: bool | None = None
+    estimated_cache_write_usd: float | None = None
+
+
+class SessionEndHookInput(BaseHookInput, tag="SessionEnd"):
+    """A session ends."""
+
+    reason: str | None = None
+    """clear, resume, logout, prompt_input_exit or other."""
 
 
 class StopHookInput(BaseHookInput, tag="Stop"):
@@ -201,23 +210,62 @@ class SubagentStopHookInput(BaseHookInput, tag="SubagentStop"):
     session_crons: list[SessionCronSummary] | None = None
 
 
-class PermissionRequestHookInput(BaseHookInput, tag="PermissionRequest"):
+class PreCompactHookInput(BaseHookInput, tag="PreCompact"):
+    """The conversation is about to be summarised."""
+
+    trigger: str | None = None
+    """manual or auto."""
+    custom_instructions: str | None = nullable()
+
+
+class PostCompactHookInput(BaseHookInput, tag="PostCompact"):
+    """The conversation has been summarised."""
+
+    trigger: str | None = None
+    """manual or auto."""
+    compact_summary: str | None = None
+
+
+class PreModelSwitchHookInput(_ModelSwitchHookInput, tag="PreModelSwitch"):
+    """The model is about to change."""
+
+
+class PostModelSwitchHookInput(_ModelSwitchHookInput, tag="PostModelSwitch"):
+    """The model has changed."""
+
+
+class PermissionRequestHookInput(_ToolHookInput, tag="PermissionRequest"):
     """The user is about to be asked whether a tool may run."""
 
-    tool_name: str
-    tool_input: Any
     permission_suggestions: list[PermissionUpdate] | None = None
-    mcp_server: McpServerProvenance | None = None
 
 
-class PermissionDeniedHookInput(BaseHookInput, tag="PermissionDenied"):
+class PermissionDeniedHookInput(_ToolHookInput, tag="PermissionDenied"):
     """A tool call was denied."""
 
-    tool_name: str
-    tool_input: Any
-    tool_use_id: str | None = None
     reason: str | None = None
-    mcp_server: McpServerProvenance | None = None
+
+
+class SetupHookInput(BaseHookInput, tag="Setup"):
+    """The project is set up."""
+
+    trigger: str | None = None
+    """init or maintenance."""
+
+
+class TeammateIdleHookInput(BaseHookInput, tag="TeammateIdle"):
+    """A teammate has nothing to do."""
+
+    teammate_name: str
+    team_name: str | None = None
+
+
+class TaskCreatedHookInput(_TaskHookInput, tag="TaskCreated"):
+    """A task has been put on the list."""
+
+
+class TaskCompletedHookInput(_TaskHookInput, tag="TaskCompleted"):
+    """A task is about to be marked as done."""
 
 
 class ElicitationHookInput(BaseHookInput, tag="Elicitation"):
@@ -244,120 +292,6 @@ class ElicitationResultHookInput(BaseHookInput, tag="ElicitationResult"):
     elicitation_id: str | None = None
 
 
-class MessageDisplayHookInput(BaseHookInput, tag="MessageDisplay"):
-    """A piece of the model's text is about to be shown."""
-
-    delta: str
-    turn_id: str | None = None
-    message_id: str | None = None
-    index: int | None = None
-    final: bool | None = None
-
-
-class HookMatcher(Record, rename="camel"):
-    """Which callbacks to call for an event, and for which tools (`*` or none: for all)."""
-
-    hook_callback_ids: list[str]
-    matcher: str | None = None
-    timeout: Number | None = None
-    """In seconds. A hook that takes longer denies the tool."""
-    on_failure: str | None = None
-    """What becomes of the tool when the hook fails: continue (the default) or block."""
-
-
-class SessionStartHookInput(BaseHookInput, tag="SessionStart"):
-    """A session begins, or goes on after a break."""
-
-    source: str | None = None
-    """startup, resume, clear, compact or fork."""
-    model: str | None = None
-    session_title: str | None = None
-    seconds_since_last_response: Number | None = None
-    context_tokens: int | None = None
-    prompt_cache_likely_expired: bool | None = None
-    estimated_cache_write_usd: float | None = None
-
-
-class SessionEndHookInput(BaseHookInput, tag="SessionEnd"):
-    """A session ends."""
-
-    reason: str | None = None
-    """clear, resume, logout, prompt_input_exit or other."""
-
-
-class PreCompactHookInput(BaseHookInput, tag="PreCompact"):
-    """The conversation is about to be summarised."""
-
-    trigger: str | None = None
-    """manual or auto."""
-    custom_instructions: str | None = nullable()
-
-
-class PostCompactHookInput(BaseHookInput, tag="PostCompact"):
-    """The conversation has been summarised."""
-
-    trigger: str | None = None
-    """manual or auto."""
-    compact_summary: str | None = None
-
-
-class _ModelSwitchHookInput(BaseHookInput):
-    """From which model to which, and what it costs."""
-
-    from_model: str
-    to_model: str
-    requested_model: str | None = nullable()
-    source: str | None = None
-    """command, picker, sdk; after the switch also auto and resume."""
-    context_tokens: int | None = None
-    prompt_cache_warm: bool | None = None
-    cache_ttl: str | None = None
-    """5m or 1h."""
-    estimated_cache_write_usd: float | None = None
-    pricing: str | None = None
-    """configured, catalog or default."""
-
-
-class PreModelSwitchHookInput(_ModelSwitchHookInput, tag="PreModelSwitch"):
-    """The model is about to change."""
-
-
-class PostModelSwitchHookInput(_ModelSwitchHookInput, tag="PostModelSwitch"):
-    """The model has changed."""
-
-
-class SetupHookInput(BaseHookInput, tag="Setup"):
-    """The project is set up."""
-
-    trigger: str | None = None
-    """init or maintenance."""
-
-
-class TeammateIdleHookInput(BaseHookInput, tag="TeammateIdle"):
-    """A teammate has nothing to do."""
-
-    teammate_name: str
-    team_name: str | None = None
-
-
-class _TaskHookInput(BaseHookInput):
-    """Which entry of the task list, and whose."""
-
-    task_id: str
-    task_subject: str | None = None
-    task_description: str | None = None
-    teammate_name: str | None = None
-    team_name: str | None = None
-
-
-class TaskCreatedHookInput(_TaskHookInput, tag="TaskCreated"):
-    """A task has been put on the list."""
-
-
-class TaskCompletedHookInput(_TaskHookInput, tag="TaskCompleted"):
-    """A task is about to be marked as done."""
-
-
 class ConfigChangeHookInput(BaseHookInput, tag="ConfigChange"):
     """Settings have changed while the session runs."""
 
@@ -367,7 +301,7 @@ class ConfigChangeHookInput(BaseHookInput, tag="ConfigChange"):
 
 
 class WorktreeCreateHookInput(BaseHookInput, tag="WorktreeCreate"):
-    """A worktree of that name is wanted; the hook makes it."""
+    """A worktree of that name is wanted; the hook creates it."""
 
     name: str
 
@@ -399,7 +333,7 @@ class CwdChangedHookInput(BaseHookInput, tag="CwdChanged"):
 
 
 class FileChangedHookInput(BaseHookInput, tag="FileChanged"):
-    """A watched file is not what it was."""
+    """A watched file has changed."""
 
     file_path: str
     event: str | None = None
@@ -414,50 +348,30 @@ class DirectoryAddedHookInput(BaseHookInput, tag="DirectoryAdded"):
     """slash_command or register_repo_root."""
 
 
-class UnknownHookInput(Unknown, Record, tag=UNKNOWN, tag_field="hook_event_name"):
+class MessageDisplayHookInput(BaseHookInput, tag="MessageDisplay"):
+    """A piece of the model's text is about to be shown."""
+
+    delta: str
+    turn_id: str | None = None
+    message_id: str | None = None
+    index: int | None = None
+    final: bool | None = None
+
+
+class UnknownHookInput(Unknown, BaseHookInput, tag=UNKNOWN):
     """An event that this version does not know."""
 
     raw: dict[str, Any]
 
 
-HookInput = (
-    PreToolUseHookInput
-    | PostToolUseHookInput
-    | PostToolUseFailureHookInput
-    | PostToolBatchHookInput
-    | NotificationHookInput
-    | UserPromptSubmitHookInput
-    | UserPromptExpansionHookInput
-    | SessionStartHookInput
-    | SessionEndHookInput
-    | StopHookInput
-    | StopFailureHookInput
-    | SubagentStartHookInput
-    | SubagentStopHookInput
-    | PreCompactHookInput
-    | PostCompactHookInput
-    | PreModelSwitchHookInput
-    | PostModelSwitchHookInput
-    | PermissionRequestHookInput
-    | PermissionDeniedHookInput
-    | SetupHookInput
-    | TeammateIdleHookInput
-    | TaskCreatedHookInput
-    | TaskCompletedHookInput
-    | ElicitationHookInput
-    | ElicitationResultHookInput
-    | ConfigChangeHookInput
-    | WorktreeCreateHookInput
-    | WorktreeRemoveHookInput
-    | InstructionsLoadedHookInput
-    | CwdChangedHookInput
-    | FileChangedHookInput
-    | DirectoryAddedHookInput
-    | MessageDisplayHookInput
-    | UnknownHookInput
-)
+if TYPE_CHECKING:
+    HookInput = BaseHookInput
+else:
+    HookInput = Union[tuple(leaves(BaseHookInput))]  # noqa: UP007
 
 HOOK_EVENTS: tuple[str, ...] = tuple(
-    event.__struct_config__.tag for event in get_args(HookInput) if not issubclass(event, Unknown)
+    str(kind.__struct_config__.tag)
+    for kind in leaves(BaseHookInput)
+    if kind is not UnknownHookInput
 )
-"""The names of all events, in the order in which they are documented."""
+"""The names of all events."""

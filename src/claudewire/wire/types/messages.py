@@ -1,11 +1,11 @@
-"""What the CLI says, one class for each `type`; what the user says is one of them.
+"""Messages, one class for each `type`; a prompt is one of them.
 
-The many kinds of `system` message are elsewhere; here is only what they have in common.
+The kinds of `system` messages are in `system`; only their base is here.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -14,45 +14,6 @@ from .base import UNKNOWN, Message, Number, Record, Unknown, nullable
 from .blocks import Block, Content, blocks_of, text_of
 from .stream import APIEvent, APIMessage, ContentBlockDelta, ErrorInfo, MessageParam, TextDelta
 from .usage import ContextUsage, ModelUsage, RateLimitInfo, Usage, UsageReport
-
-__all__ = [
-    "MESSAGES",
-    "ActiveGoal",
-    "ActiveGoalMessage",
-    "AssistantMessage",
-    "AuthStatusMessage",
-    "AutoContinuationOrigin",
-    "ChannelOrigin",
-    "CommandLifecycleMessage",
-    "ConversationResetMessage",
-    "CoordinatorOrigin",
-    "DeferredToolUse",
-    "ErrorMessage",
-    "HumanOrigin",
-    "InvalidConfigFile",
-    "KeepAlive",
-    "MessageOrigin",
-    "ObserverActivityOrigin",
-    "ObserverOrigin",
-    "PeerOrigin",
-    "PermissionDenial",
-    "PromptSuggestionMessage",
-    "RateLimitEvent",
-    "ResultMessage",
-    "SessionCreatedMessage",
-    "StreamEvent",
-    "SubagentRetry",
-    "SystemMessage",
-    "TaskNotificationOrigin",
-    "ToolProgressMessage",
-    "ToolUseSummaryMessage",
-    "TranscriptMirrorMessage",
-    "UnclassifiedOrigin",
-    "UnknownMessage",
-    "UnknownOrigin",
-    "UnknownSystemMessage",
-    "UserMessage",
-]
 
 
 class HumanOrigin(Record, tag="human", tag_field="kind"):
@@ -107,7 +68,7 @@ class AutoContinuationOrigin(Record, tag="auto-continuation", tag_field="kind"):
 
 
 class ObserverActivityOrigin(Record, tag="observer-activity", tag_field="kind"):
-    """News for an observer of what the session does."""
+    """Events of the session, for an observer."""
 
 
 class UnknownOrigin(Unknown, Record, tag=UNKNOWN, tag_field="kind"):
@@ -131,7 +92,7 @@ MessageOrigin = (
 
 
 class AssistantMessage(Message, tag="assistant", kw_only=True):
-    """The model said something or calls a tool.
+    """Text of the model, or a call of a tool.
 
     The CLI writes one line for each complete block: several lines may share a `message_id`, and
     only the last of them has the final usage.
@@ -139,12 +100,12 @@ class AssistantMessage(Message, tag="assistant", kw_only=True):
 
     message: APIMessage
     parent_tool_use_id: str | None = nullable()
-    """The tool call that started the subagent which says this; None in the main conversation."""
+    """The tool call that started the subagent of this; None in the main conversation."""
     error: str | None = None
-    """Set on what the CLI says in the model's place when the API failed: `rate_limit`, …"""
+    """Set when the API failed and the CLI speaks in the model's place: `rate_limit`, …"""
     is_api_error_message: bool | None = None
     api_error: str | None = None
-    """What kind of error it was: `max_output_tokens`, `hook_denied`, … (2.1.325)."""
+    """The kind of error: `max_output_tokens`, `hook_denied`, … (2.1.325)."""
     api_error_status: int | None = None
     api_error_type: str | None = None
     request_id: str | None = None
@@ -183,7 +144,7 @@ class AssistantMessage(Message, tag="assistant", kw_only=True):
 
     @property
     def model(self) -> str | None:
-        """The model that said it; `<synthetic>` if it was the CLI."""
+        """The model; `<synthetic>` if the CLI speaks in its place."""
         return self.message.model
 
     @property
@@ -193,7 +154,7 @@ class AssistantMessage(Message, tag="assistant", kw_only=True):
 
     @property
     def usage(self) -> Usage | None:
-        """What the message has used so far."""
+        """The usage of the message so far."""
         return self.message.usage
 
     @property
@@ -203,22 +164,22 @@ class AssistantMessage(Message, tag="assistant", kw_only=True):
 
 
 class UserMessage(Message, tag="user", kw_only=True):
-    """What the user says, and what the CLI says in the user's place: tool results above all."""
+    """A prompt, or a message of the CLI in the user's role: tool results above all."""
 
     message: MessageParam
     parent_tool_use_id: str | None = nullable()
-    """The tool call that started the subagent which is told this."""
+    """The tool call that started the subagent which receives this."""
     is_replay: bool | None = msgspec.field(name="isReplay", default=None)
-    """It was said before: the CLI repeats its input, or what the session began with."""
+    """A repetition: the CLI repeats its input, or the beginning of the session."""
     is_synthetic: bool | None = msgspec.field(name="isSynthetic", default=None)
     tool_use_result: Any = None
-    """All that the tool returned, of which the model sees only a text; a string for an error."""
+    """The tool's full output, more than the model sees; a string for an error."""
     tool_result_meta: Any = None
     priority: str | None = None
     """`now`, `next` or `later`: where it goes in the queue."""
     origin: MessageOrigin | None = None
     should_query: bool | None = msgspec.field(name="shouldQuery", default=None)
-    """False: remember it, but do not answer yet."""
+    """False: add it to the conversation without a turn."""
     timestamp: str | None = None
     client_composed: bool | None = None
     """True: deliver it as it is, with mentions and slash commands unexpanded."""
@@ -236,7 +197,7 @@ class UserMessage(Message, tag="user", kw_only=True):
 
     @property
     def content(self) -> Content:
-        """What is said: a string or blocks."""
+        """A string or blocks."""
         return self.message.content
 
     @property
@@ -271,7 +232,7 @@ class InvalidConfigFile(Record):
 
 
 class ResultMessage(Message, tag="result", kw_only=True):
-    """A turn is over, well or badly: ask `ok`."""
+    """The end of a turn; `ok` tells success from failure."""
 
     subtype: str
     """`success`, `error_during_execution`, `error_max_turns`, `error_max_budget_usd`, …"""
@@ -294,11 +255,11 @@ class ResultMessage(Message, tag="result", kw_only=True):
 
     num_turns: int | None = None
     total_cost_usd: float | None = None
-    """What the process has cost since its start, by estimate."""
+    """The cost of the process since its start, by estimate."""
     usage: Usage | None = None
-    """What this turn used, without subagents."""
+    """The usage of this turn, without subagents."""
     model_usage: dict[str, ModelUsage] | None = msgspec.field(name="modelUsage", default=None)
-    """What each model has used since the process was started."""
+    """The usage of each model since the process was started."""
     model_usage_since_last_result: Any = None
     subagent_stats: Any = None
     permission_denials: list[PermissionDenial] | None = None
@@ -314,7 +275,6 @@ class ResultMessage(Message, tag="result", kw_only=True):
     """The slash command that was answered without the model."""
     queued_turn_count: int | None = None
     result_index: int | None = None
-    credential_expires_at: str | None = None
     fast_mode_state: str | None = None
     """`off`, `cooldown` or `on`."""
     fast_mode_disabled_reason: str | None = None
@@ -324,26 +284,12 @@ class ResultMessage(Message, tag="result", kw_only=True):
     ttft_ms: Number | None = None
     ttft_stream_ms: Number | None = None
     time_to_request_ms: Number | None = None
-    time_to_request_from_spawn_ms: Number | None = None
     first_request_input_tokens: int | None = None
     first_request_cache_read_input_tokens: int | None = None
-    time_origin_ms: Number | None = None
-    request_sent_wall_ms: Number | None = None
-    first_content_frame_ms: Number | None = None
-    first_stream_post_ms: Number | None = None
-    first_stream_post_ack_ms: Number | None = None
-    first_stream_post_queue_wait_ms: Number | None = None
-    first_stream_post_queued_behind: str | None = None
-    first_stream_post_wall_ms: Number | None = None
-    first_text_post_ms: Number | None = None
-    first_text_post_queue_wait_ms: Number | None = None
-    first_text_post_queued_behind: str | None = None
-    first_text_post_wall_ms: Number | None = None
-    warm_spare_claimed: bool | None = None
 
     @property
     def ok(self) -> bool:
-        """Whether the turn did what it was asked to."""
+        """Whether the turn succeeded."""
         return self.subtype == "success" and not self.is_error and not self.was_aborted
 
     @property
@@ -409,14 +355,14 @@ class ToolProgressMessage(Message, tag="tool_progress", kw_only=True):
 
 
 class ToolUseSummaryMessage(Message, tag="tool_use_summary", kw_only=True):
-    """In a few words, what the last tool calls did."""
+    """The last tool calls, in a few words."""
 
     summary: str
     preceding_tool_use_ids: list[str] | None = None
 
 
 class AuthStatusMessage(Message, tag="auth_status", kw_only=True):
-    """How signing in goes."""
+    """The progress of signing in."""
 
     is_authenticating: bool | None = msgspec.field(name="isAuthenticating", default=None)
     output: list[str] | None = None
@@ -430,7 +376,7 @@ class RateLimitEvent(Message, tag="rate_limit_event", kw_only=True):
 
 
 class PromptSuggestionMessage(Message, tag="prompt_suggestion", kw_only=True):
-    """What the user might say next. It comes after the result."""
+    """A likely next prompt. It comes after the result."""
 
     suggestion: str
 
@@ -446,7 +392,7 @@ class ConversationResetMessage(Message, tag="conversation_reset", kw_only=True):
 
 
 class ActiveGoal(Record):
-    """What the model works towards until it is reached."""
+    """A goal that the model works towards until it is reached."""
 
     condition: str
     iterations: int | None = None
@@ -456,13 +402,13 @@ class ActiveGoal(Record):
 
 
 class ActiveGoalMessage(Message, tag="active_goal", kw_only=True):
-    """A goal was set, or, with None, is no more."""
+    """A goal was set; with None, removed."""
 
     value: ActiveGoal | None = nullable()
 
 
 class CommandLifecycleMessage(Message, tag="command_lifecycle", kw_only=True):
-    """How far a user message that had a uuid has come."""
+    """The progress of a user message that had a uuid."""
 
     command_uuid: str | None = None
     state: str | None = None
@@ -475,38 +421,39 @@ class CommandLifecycleMessage(Message, tag="command_lifecycle", kw_only=True):
 
 
 class TranscriptMirrorMessage(Message, tag="transcript_mirror", kw_only=True):
-    """Lines that the CLI adds to a transcript file, for a host that keeps a copy."""
+    """Lines that the CLI adds to a transcript, for a host that keeps a copy."""
 
     file_path: str | None = msgspec.field(name="filePath", default=None)
     entries: list[Any] | None = None
 
 
 class KeepAlive(Message, tag="keep_alive", kw_only=True):
-    """Nothing has happened, and the peer is still there."""
+    """A sign of life."""
 
 
 class ErrorMessage(Message, tag="error", kw_only=True):
-    """The CLI could make nothing of what it was sent."""
+    """The CLI did not understand its input."""
 
     error: ErrorInfo
 
 
 class SessionCreatedMessage(Message, tag="session.created", kw_only=True):
-    """The conversation exists. Only the `session` dialect says so."""
+    """The conversation was created. Only one dialect has this message."""
 
 
-def always(value: str) -> Any:
-    """Declare a field that has this value unless told otherwise, and is always written."""
-    return msgspec.field(default_factory=lambda: value)
+def _system() -> Literal["system"]:
+    return "system"
 
 
-class SystemMessage(Message, tag="system", kw_only=True):
+class SystemMessage(Message, tag_field="subtype", kw_only=True):
     """News about the session rather than a part of the conversation."""
+
+    type: Literal["system"] = msgspec.field(default_factory=_system)
 
     @property
     def subtype(self) -> str | None:
-        """What the news is about. Every kind of system message has its own."""
-        return None
+        """The kind of news: every class of system messages has its own."""
+        return str(self.__struct_config__.tag)
 
     @property
     def data(self) -> dict[str, Any]:
@@ -515,38 +462,30 @@ class SystemMessage(Message, tag="system", kw_only=True):
 
 
 class UnknownMessage(Unknown, Message, tag=UNKNOWN, kw_only=True):
-    """A message of a type that this version does not know."""
+    """A message of a type that this version does not know. `data` is the whole JSON object."""
 
-    kind: str | None = None
-    """The `type` that the peer wrote."""
     data: dict[str, Any]
-    """The whole JSON object."""
+
+    @property
+    def kind(self) -> str | None:
+        """The `type`; None if it is missing or no string."""
+        kind = self.data.get("type")
+        return kind if isinstance(kind, str) else None
 
 
-class UnknownSystemMessage(Unknown, SystemMessage, kw_only=True):
+class UnknownSystemMessage(Unknown, SystemMessage, tag=UNKNOWN, kw_only=True):
     """A system message of a subtype that this version does not know."""
 
-    subtype: str | None = None
     data: dict[str, Any]
-    """The whole JSON object."""
+
+    @property
+    def subtype(self) -> str | None:
+        """The subtype; None if it is missing or no string."""
+        subtype = self.data.get("subtype")
+        return subtype if isinstance(subtype, str) else None
 
 
-MESSAGES: tuple[type[Message], ...] = (
-    AssistantMessage,
-    UserMessage,
-    ResultMessage,
-    StreamEvent,
-    ToolProgressMessage,
-    ToolUseSummaryMessage,
-    AuthStatusMessage,
-    RateLimitEvent,
-    PromptSuggestionMessage,
-    ConversationResetMessage,
-    ActiveGoalMessage,
-    CommandLifecycleMessage,
-    TranscriptMirrorMessage,
-    KeepAlive,
-    ErrorMessage,
-    SessionCreatedMessage,
+MESSAGES: tuple[type[Message], ...] = tuple(
+    kind for kind in Message.__subclasses__() if kind not in (SystemMessage, UnknownMessage)
 )
 """Every kind of message that its `type` alone tells apart."""

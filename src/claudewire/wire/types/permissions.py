@@ -1,4 +1,4 @@
-"""Whether a tool may run: what the CLI proposes, and what it is answered."""
+"""Permissions: the suggestions of the CLI and the decisions of the host."""
 
 from __future__ import annotations
 
@@ -7,25 +7,6 @@ from typing import Any, Literal
 import msgspec
 
 from .base import UNKNOWN, Record, Unknown
-
-__all__ = [
-    "AddDirectories",
-    "AddRules",
-    "McpServerProvenance",
-    "PermissionHint",
-    "PermissionMode",
-    "PermissionResult",
-    "PermissionResultAllow",
-    "PermissionResultDeny",
-    "PermissionRule",
-    "PermissionUpdate",
-    "RemoveDirectories",
-    "RemoveRules",
-    "ReplaceRules",
-    "SetMode",
-    "UnknownPermissionResult",
-    "UnknownPermissionUpdate",
-]
 
 PermissionMode = Literal[
     "default", "acceptEdits", "plan", "bypassPermissions", "dontAsk", "auto", "manual"
@@ -37,41 +18,37 @@ PermissionMode = Literal[
 
 
 class McpServerProvenance(Record):
-    """Which MCP server a tool comes from, and who configured that server."""
+    """The MCP server of a tool, and the source of its configuration."""
 
     name: str
     source: str | None = None
 
 
 class PermissionRule(Record, rename="camel"):
-    """A tool and, if not every use of it is meant, the uses: `git status:*` of `Bash`."""
+    """A tool, and perhaps a pattern for its uses: `git status:*` of `Bash`."""
 
     tool_name: str
     rule_content: str | None = None
 
 
-class AddRules(Record, tag="addRules", tag_field="type"):
+class _RuleUpdate(Record, tag_field="type"):
+    """A change of the rules of one destination."""
+
+    rules: list[PermissionRule]
+    behavior: str | None = None
+    destination: str | None = None
+
+
+class AddRules(_RuleUpdate, tag="addRules"):
     """Add rules to those of the destination."""
 
-    rules: list[PermissionRule]
-    behavior: str | None = None
-    destination: str | None = None
+
+class ReplaceRules(_RuleUpdate, tag="replaceRules"):
+    """Replace all rules of the destination that have this behavior."""
 
 
-class ReplaceRules(Record, tag="replaceRules", tag_field="type"):
-    """Put rules in the place of all that the destination has for this behavior."""
-
-    rules: list[PermissionRule]
-    behavior: str | None = None
-    destination: str | None = None
-
-
-class RemoveRules(Record, tag="removeRules", tag_field="type"):
+class RemoveRules(_RuleUpdate, tag="removeRules"):
     """Take rules away from those of the destination."""
-
-    rules: list[PermissionRule]
-    behavior: str | None = None
-    destination: str | None = None
 
 
 class SetMode(Record, tag="setMode", tag_field="type"):
@@ -81,22 +58,23 @@ class SetMode(Record, tag="setMode", tag_field="type"):
     destination: str | None = None
 
 
-class AddDirectories(Record, tag="addDirectories", tag_field="type"):
+class _DirectoryUpdate(Record, tag_field="type"):
+    """A change of the directories that tools may work in."""
+
+    directories: list[str]
+    destination: str | None = None
+
+
+class AddDirectories(_DirectoryUpdate, tag="addDirectories"):
     """Let tools work in these directories too."""
 
-    directories: list[str]
-    destination: str | None = None
 
-
-class RemoveDirectories(Record, tag="removeDirectories", tag_field="type"):
+class RemoveDirectories(_DirectoryUpdate, tag="removeDirectories"):
     """No longer let tools work in these directories."""
-
-    directories: list[str]
-    destination: str | None = None
 
 
 class PermissionHint(Record, tag="hint", tag_field="type"):
-    """Advice for the decision that changes nothing: all that the envelope dialect suggests."""
+    """Advice for the decision that changes nothing, in a dialect without rules."""
 
     behavior: str | None = None
     message: str | None = None
@@ -121,7 +99,7 @@ PermissionUpdate = (
 
 
 class PermissionResultAllow(Record, tag="allow", tag_field="behavior", rename="camel"):
-    """The tool may run, with `updated_input` if given.
+    """Allow the tool, with `updated_input` if given.
 
     Before 2.1.207 the CLI denies the tool if `updated_input` is left out: always give it.
     """
@@ -134,7 +112,7 @@ class PermissionResultAllow(Record, tag="allow", tag_field="behavior", rename="c
 
 
 class PermissionResultDeny(Record, tag="deny", tag_field="behavior", rename="camel"):
-    """The tool is denied; the model is told `message`, unless `interrupt` ends the turn."""
+    """Deny the tool; the model reads `message`, unless `interrupt` ends the turn."""
 
     message: str | None = None
     interrupt: bool | None = None

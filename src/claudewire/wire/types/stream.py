@@ -11,31 +11,6 @@ from .base import UNKNOWN, Record, Unknown, nullable
 from .blocks import Block, Content
 from .usage import Usage
 
-__all__ = [
-    "APIEvent",
-    "APIMessage",
-    "CitationsDelta",
-    "CompactionDelta",
-    "ContentBlockDelta",
-    "ContentBlockStart",
-    "ContentBlockStop",
-    "Delta",
-    "ErrorInfo",
-    "InputJsonDelta",
-    "MessageChange",
-    "MessageDelta",
-    "MessageParam",
-    "MessageStart",
-    "MessageStop",
-    "Ping",
-    "SignatureDelta",
-    "StreamError",
-    "TextDelta",
-    "ThinkingDelta",
-    "UnknownDelta",
-    "UnknownStreamEvent",
-]
-
 
 class MessageParam(Record):
     """A message as it is given to the API."""
@@ -45,7 +20,7 @@ class MessageParam(Record):
 
 
 class APIMessage(Record):
-    """A message as the API gives it, or as much of it as there is so far."""
+    """A message of the API, as far as it is complete."""
 
     role: str
     content: Content
@@ -67,7 +42,7 @@ class APIMessage(Record):
 
 
 class ErrorInfo(Record):
-    """What went wrong."""
+    """An error."""
 
     kind: str = msgspec.field(name="type")
     """`invalid_request`, `overloaded_error`, …"""
@@ -88,7 +63,7 @@ class InputJsonDelta(Record, tag="input_json_delta", tag_field="type"):
 
 
 class ThinkingDelta(Record, tag="thinking_delta", tag_field="type"):
-    """More thinking, or, where it is not shown, a guess how much more."""
+    """More thinking, or an estimate where it is not shown."""
 
     thinking: str
     estimated_tokens: int | None = None
@@ -107,7 +82,7 @@ class CitationsDelta(Record, tag="citations_delta", tag_field="type"):
 
 
 class CompactionDelta(Record, tag="compaction_delta", tag_field="type"):
-    """The summary, whole: this replaces what the block held."""
+    """The complete summary, in place of the block's content."""
 
     content: str | None = None
     encrypted_content: str | None = None
@@ -157,7 +132,7 @@ class ContentBlockStop(Record, tag="content_block_stop", tag_field="type"):
 
 
 class MessageChange(Record):
-    """What a message has become."""
+    """The changed fields of a message."""
 
     stop_reason: str | None = nullable()
     stop_sequence: str | None = nullable()
@@ -166,7 +141,7 @@ class MessageChange(Record):
 
 
 class MessageDelta(Record, tag="message_delta", tag_field="type"):
-    """Why the message ends, and what it used in all."""
+    """The reason why the message stopped, and its total usage."""
 
     delta: MessageChange
     usage: Usage | None = None

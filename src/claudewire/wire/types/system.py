@@ -2,67 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 
-from .base import Number, Record, Unknown, nullable
-from .messages import SystemMessage, always
-
-__all__ = [
-    "SYSTEM",
-    "APIRetryMessage",
-    "BackgroundTask",
-    "BackgroundTasksChangedMessage",
-    "CommandsChangedMessage",
-    "CompactBoundaryMessage",
-    "CompactMetadata",
-    "ControlRequestProgressMessage",
-    "ElicitationCompleteMessage",
-    "FailedFile",
-    "FilesPersistedMessage",
-    "HookEventMessage",
-    "HookProgressMessage",
-    "HookResponseMessage",
-    "HookStartedMessage",
-    "InformationalMessage",
-    "InitMcpServer",
-    "InitMessage",
-    "InitPlugin",
-    "InitPluginError",
-    "LocalCommandOutputMessage",
-    "McpResourceLink",
-    "Memory",
-    "MemoryRecallMessage",
-    "MirrorErrorMessage",
-    "ModelRefusalFallbackMessage",
-    "ModelRefusalNoFallbackMessage",
-    "NoResponse",
-    "NotificationMessage",
-    "PermissionDeniedMessage",
-    "PersistedFile",
-    "PluginInstallMessage",
-    "PreservedMessages",
-    "PreservedSegment",
-    "SessionKey",
-    "SessionStateChangedMessage",
-    "SessionWritesLostMessage",
-    "SlashCommand",
-    "StatusMessage",
-    "SystemErrorMessage",
-    "TaskNotificationMessage",
-    "TaskPatch",
-    "TaskProgressMessage",
-    "TaskStartedMessage",
-    "TaskUpdatedMessage",
-    "TaskUsage",
-    "ThinkingTokensMessage",
-    "WorkerShuttingDownMessage",
-]
-
-
-# --- what the session is -------------------------------------------------------------------------
+from .base import Number, Record, leaves, nullable
+from .messages import SystemMessage, UnknownSystemMessage
 
 
 class InitMcpServer(Record):
@@ -84,7 +29,7 @@ class InitPlugin(Record):
 
 
 class InitPluginError(Record):
-    """Why a plugin is not there."""
+    """The reason why a plugin was not loaded."""
 
     plugin: str
     kind: str | None = msgspec.field(name="type", default=None)
@@ -93,10 +38,9 @@ class InitPluginError(Record):
     managed_lock: Any = None
 
 
-class InitMessage(SystemMessage, kw_only=True):
-    """What the session works with. It comes at the start of every turn; the newest holds."""
+class InitMessage(SystemMessage, tag="init", kw_only=True):
+    """The session at the start of a turn; the newest holds."""
 
-    subtype: str = always("init")
     cwd: str | None = None
     original_cwd: str | None = None
     additional_directories: list[str] | None = None
@@ -106,7 +50,7 @@ class InitMessage(SystemMessage, kw_only=True):
     """`default`, `acceptEdits`, `bypassPermissions`, `plan`, `dontAsk` or `auto`."""
     tools: list[str] | None = None
     tool_descriptions: dict[str, str] | None = None
-    """What each tool does. Only the `session` dialect tells."""
+    """Descriptions by tool. Real CLIs leave them out."""
     mcp_servers: list[InitMcpServer] | None = None
     slash_commands: list[str] | None = None
     terminal_slash_commands: list[str] | None = None
@@ -125,7 +69,7 @@ class InitMessage(SystemMessage, kw_only=True):
     """`low`, `medium`, `high`, `xhigh` or `max`."""
     view_mode: str | None = None
     capabilities: list[str] | None = None
-    """Names of what this CLI can do beyond what its version tells."""
+    """Names of features that the version does not tell."""
     analytics_disabled: bool | None = None
     product_feedback_disabled: bool | None = None
     messaging_socket_path: str | None = None
@@ -146,39 +90,32 @@ class SlashCommand(Record, rename="camel"):
     builtin: bool | None = None
 
 
-class CommandsChangedMessage(SystemMessage, kw_only=True):
-    """All the slash commands there are now."""
+class CommandsChangedMessage(SystemMessage, tag="commands_changed", kw_only=True):
+    """All current slash commands."""
 
-    subtype: str = always("commands_changed")
     commands: list[SlashCommand]
 
 
-class PluginInstallMessage(SystemMessage, kw_only=True):
-    """How installing plugins goes."""
+class PluginInstallMessage(SystemMessage, tag="plugin_install", kw_only=True):
+    """The progress of installing plugins."""
 
-    subtype: str = always("plugin_install")
     status: str
     """`started`, `installed`, `failed` or `completed`."""
     name: str | None = None
     error: str | None = None
 
 
-# --- what it is doing ----------------------------------------------------------------------------
+class SessionStateChangedMessage(SystemMessage, tag="session_state_changed", kw_only=True):
+    """The state of the session: working, waiting for a person, or idle."""
 
-
-class SessionStateChangedMessage(SystemMessage, kw_only=True):
-    """Whether the session works, waits for a person, or is done."""
-
-    subtype: str = always("session_state_changed")
     state: str
     """`running`, `requires_action` or `idle`."""
     sdk_host_only: bool | None = None
 
 
-class StatusMessage(SystemMessage, kw_only=True):
-    """What the CLI is busy with, or that the permission mode is another now."""
+class StatusMessage(SystemMessage, tag="status", kw_only=True):
+    """The activity of the CLI, or a change of the permission mode."""
 
-    subtype: str = always("status")
     status: str | None = nullable()
     """`compacting`, `requesting`, or None when that is over."""
     permission_mode: str | None = msgspec.field(name="permissionMode", default=None)
@@ -188,10 +125,9 @@ class StatusMessage(SystemMessage, kw_only=True):
     user_message_uuids: list[str] | None = None
 
 
-class ThinkingTokensMessage(SystemMessage, kw_only=True):
-    """About how much the model has thought."""
+class ThinkingTokensMessage(SystemMessage, tag="thinking_tokens", kw_only=True):
+    """An estimate of the model's thinking."""
 
-    subtype: str = always("thinking_tokens")
     estimated_tokens: int | None = None
     estimated_tokens_delta: int | None = None
     user_message_uuid: str | None = None
@@ -213,7 +149,7 @@ class PreservedMessages(Record):
 
 
 class CompactMetadata(Record):
-    """What compaction did."""
+    """The effect of compaction."""
 
     trigger: str | None = None
     """`manual` or `auto`."""
@@ -224,18 +160,16 @@ class CompactMetadata(Record):
     preserved_messages: PreservedMessages | None = None
 
 
-class CompactBoundaryMessage(SystemMessage, kw_only=True):
-    """What came before is from here on a summary."""
+class CompactBoundaryMessage(SystemMessage, tag="compact_boundary", kw_only=True):
+    """A summary has replaced the messages before this one."""
 
-    subtype: str = always("compact_boundary")
     compact_metadata: CompactMetadata | None = None
     logical_parent_uuid: str | None = None
 
 
-class ControlRequestProgressMessage(SystemMessage, kw_only=True):
+class ControlRequestProgressMessage(SystemMessage, tag="control_request_progress", kw_only=True):
     """A control request of the client is being worked on."""
 
-    subtype: str = always("control_request_progress")
     request_id: str
     status: str | None = None
     """`started` or `api_retry`."""
@@ -245,20 +179,15 @@ class ControlRequestProgressMessage(SystemMessage, kw_only=True):
     error_status: int | None = None
 
 
-class WorkerShuttingDownMessage(SystemMessage, kw_only=True):
+class WorkerShuttingDownMessage(SystemMessage, tag="worker_shutting_down", kw_only=True):
     """The process that serves a remote session is about to end."""
 
-    subtype: str = always("worker_shutting_down")
     reason: str | None = None
 
 
-# --- what it has to say --------------------------------------------------------------------------
-
-
-class InformationalMessage(SystemMessage, kw_only=True):
+class InformationalMessage(SystemMessage, tag="informational", kw_only=True):
     """A line of text for the user."""
 
-    subtype: str = always("informational")
     content: str
     level: str | None = None
     """`info`, `notice`, `suggestion` or `warning`."""
@@ -267,13 +196,12 @@ class InformationalMessage(SystemMessage, kw_only=True):
     """True: the turn ends here."""
     tag: str | None = None
     prompt_submit_outcome: Any = None
-    """What a hook has decided about a prompt."""
+    """The decision of a hook about a prompt."""
 
 
-class NotificationMessage(SystemMessage, kw_only=True):
+class NotificationMessage(SystemMessage, tag="notification", kw_only=True):
     """A text to show for a while."""
 
-    subtype: str = always("notification")
     key: str | None = None
     text: str
     priority: str | None = None
@@ -282,10 +210,9 @@ class NotificationMessage(SystemMessage, kw_only=True):
     timeout_ms: Number | None = None
 
 
-class LocalCommandOutputMessage(SystemMessage, kw_only=True):
-    """What a slash command printed that needed no model."""
+class LocalCommandOutputMessage(SystemMessage, tag="local_command_output", kw_only=True):
+    """The output of a slash command that needed no model."""
 
-    subtype: str = always("local_command_output")
     content: str
 
 
@@ -298,10 +225,9 @@ class Memory(Record):
     content: str | None = None
 
 
-class MemoryRecallMessage(SystemMessage, kw_only=True):
-    """What the model was reminded of."""
+class MemoryRecallMessage(SystemMessage, tag="memory_recall", kw_only=True):
+    """Memories given to the model."""
 
-    subtype: str = always("memory_recall")
     mode: str | None = None
     """`select` or `synthesize`."""
     memories: list[Memory] | None = None
@@ -321,37 +247,31 @@ class FailedFile(Record):
     error: str | None = None
 
 
-class FilesPersistedMessage(SystemMessage, kw_only=True):
+class FilesPersistedMessage(SystemMessage, tag="files_persisted", kw_only=True):
     """Uploading files is done."""
 
-    subtype: str = always("files_persisted")
     files: list[PersistedFile] | None = None
     failed: list[FailedFile] | None = None
     processed_at: str | None = None
 
 
-class ElicitationCompleteMessage(SystemMessage, kw_only=True):
-    """What an MCP server asked the user to do in a browser is done."""
+class ElicitationCompleteMessage(SystemMessage, tag="elicitation_complete", kw_only=True):
+    """The user has finished a task in the browser for an MCP server."""
 
-    subtype: str = always("elicitation_complete")
     mcp_server_name: str | None = None
     elicitation_id: str | None = None
 
 
-# --- what went wrong -----------------------------------------------------------------------------
-
-
 class NoResponse(Record):
-    """How long the API has been silent."""
+    """The silence of the API."""
 
     waited_ms: Number | None = None
     retry_wait_ms: Number | None = None
 
 
-class APIRetryMessage(SystemMessage, kw_only=True):
+class APIRetryMessage(SystemMessage, tag="api_retry", kw_only=True):
     """The API failed in a way that may pass; the CLI will ask again."""
 
-    subtype: str = always("api_retry")
     attempt: int | None = None
     max_retries: int | None = None
     retry_delay_ms: Number | None = None
@@ -361,10 +281,9 @@ class APIRetryMessage(SystemMessage, kw_only=True):
     no_response: NoResponse | None = None
 
 
-class ModelRefusalFallbackMessage(SystemMessage, kw_only=True):
+class ModelRefusalFallbackMessage(SystemMessage, tag="model_refusal_fallback", kw_only=True):
     """The model declined; another one takes over."""
 
-    subtype: str = always("model_refusal_fallback")
     trigger: str | None = None
     direction: str | None = None
     """`retry`, `revert` or `sticky`."""
@@ -381,10 +300,9 @@ class ModelRefusalFallbackMessage(SystemMessage, kw_only=True):
     content: str | None = None
 
 
-class ModelRefusalNoFallbackMessage(SystemMessage, kw_only=True):
-    """The model declined, and that was that."""
+class ModelRefusalNoFallbackMessage(SystemMessage, tag="model_refusal_no_fallback", kw_only=True):
+    """The model declined; no other one takes over."""
 
-    subtype: str = always("model_refusal_no_fallback")
     original_model: str | None = None
     request_id: str | None = nullable()
     api_refusal_category: str | None = None
@@ -393,17 +311,16 @@ class ModelRefusalNoFallbackMessage(SystemMessage, kw_only=True):
     content: str | None = None
 
 
-class PermissionDeniedMessage(SystemMessage, kw_only=True):
+class PermissionDeniedMessage(SystemMessage, tag="permission_denied", kw_only=True):
     """A tool call was denied without asking the host."""
 
-    subtype: str = always("permission_denied")
     tool_name: str
     tool_use_id: str | None = None
     agent_id: str | None = None
     decision_reason_type: str | None = None
     decision_reason: str | None = None
     message: str | None = None
-    """What the model was told."""
+    """The text for the model."""
 
 
 class SessionKey(Record, rename="camel"):
@@ -414,45 +331,41 @@ class SessionKey(Record, rename="camel"):
     subpath: str | None = None
 
 
-class MirrorErrorMessage(SystemMessage, kw_only=True):
-    """A part of the transcript could not be copied. The client says this, not the CLI."""
+class MirrorErrorMessage(SystemMessage, tag="mirror_error", kw_only=True):
+    """A part of the transcript could not be copied. Clients write this, not the CLI."""
 
-    subtype: str = always("mirror_error")
     error: str | None = None
     key: SessionKey | None = None
 
 
-class SessionWritesLostMessage(SystemMessage, kw_only=True):
+class SessionWritesLostMessage(SystemMessage, tag="session_writes_lost", kw_only=True):
     """The disk is full, and a part of the transcript is lost."""
 
-    subtype: str = always("session_writes_lost")
     error_code: str | None = None
     lost: list[str] | None = None
     """`transcript`, `global_config`."""
     transcript_session_ids: list[str] | None = None
 
 
-class SystemErrorMessage(SystemMessage, kw_only=True):
-    """Some error, as a few CLIs report it."""
+class SystemErrorMessage(SystemMessage, tag="error", kw_only=True):
+    """An error, as a few CLIs report it."""
 
-    subtype: str = always("error")
     error: Any = None
     message: str | None = None
     content: str | None = None
 
 
 class TaskUsage(Record):
-    """What a task has used so far."""
+    """The usage of a task so far."""
 
     total_tokens: int | None = None
     tool_uses: int | None = None
     duration_ms: Number | None = None
 
 
-class TaskStartedMessage(SystemMessage, kw_only=True):
+class TaskStartedMessage(SystemMessage, tag="task_started", kw_only=True):
     """A shell command, subagent, workflow or the like now runs on its own."""
 
-    subtype: str = always("task_started")
     task_id: str
     run_id: str | None = None
     """One run of the task; a task that is resumed runs again."""
@@ -470,10 +383,9 @@ class TaskStartedMessage(SystemMessage, kw_only=True):
     """True: it does not count as activity."""
 
 
-class TaskProgressMessage(SystemMessage, kw_only=True):
-    """A task is getting on."""
+class TaskProgressMessage(SystemMessage, tag="task_progress", kw_only=True):
+    """The progress of a task."""
 
-    subtype: str = always("task_progress")
     task_id: str
     run_id: str | None = None
     tool_use_id: str | None = None
@@ -485,7 +397,7 @@ class TaskProgressMessage(SystemMessage, kw_only=True):
 
 
 class TaskPatch(Record):
-    """What has changed about a task; None: unchanged."""
+    """The changed fields of a task; None: unchanged."""
 
     status: str | None = None
     """`pending`, `running`, `completed`, `failed`, `killed` or `paused`."""
@@ -496,17 +408,16 @@ class TaskPatch(Record):
     is_backgrounded: bool | None = None
 
 
-class TaskUpdatedMessage(SystemMessage, kw_only=True):
-    """Something about a task has changed. For some tasks, this alone tells that they ended."""
+class TaskUpdatedMessage(SystemMessage, tag="task_updated", kw_only=True):
+    """A task has changed. For some tasks, only this reports the end."""
 
-    subtype: str = always("task_updated")
     task_id: str
     run_id: str | None = None
     patch: TaskPatch | None = None
 
     @property
     def status(self) -> str | None:
-        """What has become of the task; None if that has not changed."""
+        """The new status; None if it has not changed."""
         return self.patch.status if self.patch else None
 
 
@@ -522,10 +433,9 @@ class McpResourceLink(Record, rename="camel"):
     annotations: dict[str, Any] | None = None
 
 
-class TaskNotificationMessage(SystemMessage, kw_only=True):
+class TaskNotificationMessage(SystemMessage, tag="task_notification", kw_only=True):
     """A task ended."""
 
-    subtype: str = always("task_notification")
     task_id: str
     run_id: str | None = None
     tool_use_id: str | None = None
@@ -552,10 +462,9 @@ class BackgroundTask(Record):
     ambient: bool | None = None
 
 
-class BackgroundTasksChangedMessage(SystemMessage, kw_only=True):
-    """All the tasks that now run in the background."""
+class BackgroundTasksChangedMessage(SystemMessage, tag="background_tasks_changed", kw_only=True):
+    """All tasks that run in the background."""
 
-    subtype: str = always("background_tasks_changed")
     tasks: list[BackgroundTask]
 
 
@@ -566,31 +475,22 @@ class HookEventMessage(SystemMessage, kw_only=True):
     hook_name: str | None = None
     hook_event: str | None = None
 
-    @property
-    def hook_event_name(self) -> str:
-        """What the hook was called for."""
-        return self.hook_event or self.hook_name or ""
 
-
-class HookStartedMessage(HookEventMessage, kw_only=True):
+class HookStartedMessage(HookEventMessage, tag="hook_started", kw_only=True):
     """A hook was started."""
 
-    subtype: str = always("hook_started")
 
+class HookProgressMessage(HookEventMessage, tag="hook_progress", kw_only=True):
+    """The output of a hook so far."""
 
-class HookProgressMessage(HookEventMessage, kw_only=True):
-    """What a hook has printed so far."""
-
-    subtype: str = always("hook_progress")
     stdout: str | None = None
     stderr: str | None = None
     output: str | None = None
 
 
-class HookResponseMessage(HookEventMessage, kw_only=True):
+class HookResponseMessage(HookEventMessage, tag="hook_response", kw_only=True):
     """A hook ended."""
 
-    subtype: str = always("hook_response")
     output: str | None = None
     stdout: str | None = None
     stderr: str | None = None
@@ -599,17 +499,9 @@ class HookResponseMessage(HookEventMessage, kw_only=True):
     """`success`, `error` or `cancelled`."""
 
 
-def _kinds(base: type[SystemMessage]) -> Iterator[type[SystemMessage]]:
-    for kind in base.__subclasses__():
-        yield from _kinds(kind)
-        if "subtype" in kind.__struct_fields__ and not issubclass(kind, Unknown):
-            yield kind
-
-
-def _subtype(kind: type[SystemMessage]) -> str:
-    defaults = dict(zip(kind.__struct_fields__, kind.__struct_defaults__, strict=True))
-    return cast("str", defaults["subtype"].factory())
-
-
-SYSTEM: dict[str, type[SystemMessage]] = {_subtype(kind): kind for kind in _kinds(SystemMessage)}
+SYSTEM: dict[str, type[SystemMessage]] = {
+    str(kind.__struct_config__.tag): kind
+    for kind in leaves(SystemMessage)
+    if kind is not UnknownSystemMessage
+}
 """Every kind of system message, by its `subtype`."""

@@ -1,4 +1,4 @@
-"""What was used: tokens, money, context and quota."""
+"""Usage: tokens, money, context and quota."""
 
 from __future__ import annotations
 
@@ -7,27 +7,6 @@ from typing import Any
 import msgspec
 
 from .base import Number, Record, nullable
-
-__all__ = [
-    "CacheCreation",
-    "ContextOverLimit",
-    "ContextUsage",
-    "ContextUsageAgent",
-    "ContextUsageCategory",
-    "ContextUsageMcpTool",
-    "ContextUsageMemoryFile",
-    "ContextUsageSkill",
-    "ExtraUsage",
-    "ModelUsage",
-    "OutputTokensDetails",
-    "RateLimitInfo",
-    "ServerToolUsage",
-    "SessionUsage",
-    "Usage",
-    "UsageLimit",
-    "UsageLimits",
-    "UsageReport",
-]
 
 
 class CacheCreation(Record):
@@ -38,20 +17,20 @@ class CacheCreation(Record):
 
 
 class ServerToolUsage(Record):
-    """How often the API ran its own tools."""
+    """Calls of the API's own tools."""
 
     web_search_requests: int | None = None
     web_fetch_requests: int | None = None
 
 
 class OutputTokensDetails(Record):
-    """How the output tokens divide."""
+    """The kinds of output tokens."""
 
     thinking_tokens: int | None = None
 
 
 class Usage(Record):
-    """What the API counted for one message, or the CLI for one turn of the main loop."""
+    """Usage of one message, or of one turn of the main loop."""
 
     input_tokens: int | None = None
     output_tokens: int | None = None
@@ -71,7 +50,7 @@ class Usage(Record):
 
 
 class ModelUsage(Record, rename="camel"):
-    """What one model has used since the CLI was started; the cost is an estimate."""
+    """Usage of one model since the CLI was started; the cost is an estimate."""
 
     input_tokens: int | None = None
     output_tokens: int | None = None
@@ -94,73 +73,23 @@ class ModelUsage(Record, rename="camel"):
     """`list`, `managed` or `unknown`."""
 
 
-class ContextOverLimit(Record):
-    """By how much the context is too long, and for what."""
-
-    tokens_over: int
-    kind: str | None = None
-    """`hard_limit` or `compaction_window`."""
-
-
-class ContextUsageCategory(Record):
-    """One share of the context window."""
-
-    name: str
-    tokens: int
-    kind: str | None = None
-    """`used`, `free`, `buffer` or `deferred`."""
-
-
-class ContextUsageMcpTool(Record):
-    """What the description of one MCP tool takes."""
-
-    name: str
-    server_name: str | None = None
-    tokens: int | None = None
-
-
-class ContextUsageMemoryFile(Record):
-    """What one memory file takes."""
-
-    path: str
-    kind: str | None = msgspec.field(name="type", default=None)
-    tokens: int | None = None
-
-
-class ContextUsageAgent(Record):
-    """What the description of one agent takes."""
-
-    agent_type: str
-    source: str | None = None
-    tokens: int | None = None
-
-
-class ContextUsageSkill(Record):
-    """What the description of one skill takes."""
-
-    name: str
-    source: str | None = None
-    plugin_name: str | None = None
-    tokens: int | None = None
-
-
 class ContextUsage(Record):
-    """How full the context window is, and with what: the answer to `/context`."""
+    """The contents of the context window: the answer to `/context`."""
 
     model: str | None = None
     total_tokens: int | None = None
     raw_max_tokens: int | None = None
     percentage: Number | None = None
-    over_limit: ContextOverLimit | None = None
-    categories: list[ContextUsageCategory] | None = None
-    mcp_tools: list[ContextUsageMcpTool] | None = None
-    memory_files: list[ContextUsageMemoryFile] | None = None
-    agents: list[ContextUsageAgent] | None = None
-    skills: list[ContextUsageSkill] | None = None
+    over_limit: dict[str, Any] | None = None
+    categories: list[dict[str, Any]] | None = None
+    mcp_tools: list[dict[str, Any]] | None = None
+    memory_files: list[dict[str, Any]] | None = None
+    agents: list[dict[str, Any]] | None = None
+    skills: list[dict[str, Any]] | None = None
 
 
 class SessionUsage(Record):
-    """What this session has used."""
+    """Usage of this session."""
 
     total_cost_usd: float | None = None
     total_api_duration_ms: Number | None = None
@@ -170,45 +99,15 @@ class SessionUsage(Record):
     model_usage: dict[str, ModelUsage] | None = None
 
 
-class UsageLimit(Record):
-    """How much of one quota is used."""
-
-    kind: str | None = None
-    group: str | None = None
-    percent: Number | None = None
-    resets_at: str | None = nullable()
-    scope: Any = None
-    """The model or the surface that the quota is for, if it is for one only."""
-    severity: str | None = None
-    is_active: bool | None = None
-
-
-class ExtraUsage(Record):
-    """What may be spent beyond the quota."""
-
-    is_enabled: bool | None = None
-    monthly_limit: Number | None = nullable()
-    used_credits: Number | None = nullable()
-    utilization: Number | None = nullable()
-    currency: str | None = None
-
-
-class UsageLimits(Record):
-    """The quotas of the account. `limits` is null if they could not be read."""
-
-    limits: list[UsageLimit] | None = nullable()
-    extra_usage: ExtraUsage | None = None
-
-
 class UsageReport(Record):
     """The answer to `/usage`. There are no limits for an account that pays by use."""
 
     session: SessionUsage | None = None
-    rate_limits: UsageLimits | None = nullable()
+    rate_limits: dict[str, Any] | None = nullable()
 
 
 class RateLimitInfo(Record, rename="camel"):
-    """How close a subscription is to its limit."""
+    """The distance of a subscription to its limit."""
 
     status: str
     """`allowed`, `allowed_warning` or `rejected`."""

@@ -1,0 +1,221 @@
+"""All pending requests, in one place.
+
+    inbox = Inbox()
+    for request in inbox.pending:            # the pending requests, oldest first
+        print(request.id, request.title)
+    inbox.act(id, "allow")                   # from any task or thread; the first answer counts
+
+    with inbox.changes() as changes:         # the pending requests, then every change
+        async for change in changes:
+            show(change.what, change.request)
+
+One inbox can serve any number of sessions. It outlives every window that shows it: a window that is
+opened again finds the pending requests.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from ..concurrency import Mailbox, MailboxClosed
+from .request import WAITING, ApprovalRequest
+
+logger: logging.Logger = logging.getLogger("claudewire.approvals")
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change of a request.
+
+    Attributes:
+        what: added, answered, withdrawn or expired.
+        request: the request.
+    """
+
+    what: str
+    request: ApprovalRequest[Any]
+
+
+_Callback = Callable[[Change], object]
+
+
+class Inbox:
+    """The pending requests. All methods may be called from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._pending: dict[str, ApprovalRequest[Any]] = {}
+        self._callbacks: list[_Callback] = []
+        self._undelivered: deque[tuple[tuple[_Callback, ...], Change]] = deque()
+        self._delivering = threading.Lock()
+
+    @property
+    def pending(self) -> tuple[ApprovalRequest[Any], ...]:
+        """The pending requests, oldest first."""
+        with self._lock:
+            return tuple(self._pending.values())
+
+    def get(self, id: str) -> ApprovalRequest[Any] | None:
+        """Find a pending request by its id; None if there is none."""
+        with self._lock:
+            return self._pending.get(id)
+
+    # --- answering -------------------------------------------------------------------------------
+
+    def act(
+        self,
+        id: str,
+        action: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        by: str = "",
+    ) -> bool:
+        """Answer a request by the name of an action and its arguments, as a remote peer does.
+
+        Args:
+            id: the id of the request.
+            action: the name of a method that makes an answer.
+            arguments: its arguments.
+            by: who answers, for the records.
+
+        Returns:
+            whether this answer counts. It does not if the request is no longer pending.
+
+        Raises:
+            AnswerError: it does not fit the request, which stays pending.
+        """
+        request = self.get(id)
+        return request is not None and request.resolve(request.act(action, arguments), by=by)
+
+    # --- following -------------------------------------------------------------------------------
+
+    def on_change(self, callback: Callable[[Change], object]) -> Callable[[], None]:
+        """Call a function for each pending request, and for every change from now on.
+
+        It runs in the thread of the change, so it must not block. Calls never overlap and keep the
+        order of the changes. Its exceptions are logged.
+
+        Returns:
+            a function that ends the subscription.
+        """
+        with self._lock:
+            added = (((callback,), Change("added", it)) for it in self._pending.values())
+            self._undelivered.extend(added)
+            self._callbacks.append(callback)
+        self._deliver()
+
+        def stop() -> None:
+            with self._lock, suppress(ValueError):
+                self._callbacks.remove(callback)
+
+        return stop
+
+    def changes(self) -> Changes:
+        """Iterate over the pending requests and every later change, in a task or in a thread."""
+        return Changes(self)
+
+    def add(self, request: ApprovalRequest[Any], deadline: float | None = None) -> None:
+        """Add a request, which leaves the inbox when it ends.
+
+        Args:
+            request: the request. Its id gets a suffix if another one has the same.
+            deadline: the seconds until it expires; whoever adds it ends it then.
+        """
+        with self._lock:
+            number, id = 1, request.id
+            while request.id in self._pending:
+                number += 1
+                request.id = f"{id}~{number}"
+            request.expires = None if deadline is None else request.since + deadline
+            self._pending[request.id] = request
+            if self._callbacks:
+                self._undelivered.append((tuple(self._callbacks), Change("added", request)))
+        request._inbox = self  # set before the check of the state, which `_end` sets first
+        if request.state is not WAITING:
+            self._remove(request)
+        elif self._undelivered:
+            self._deliver()
+
+    def _remove(self, request: ApprovalRequest[Any]) -> None:
+        with self._lock:
+            if self._pending.get(request.id) is not request:
+                return
+            del self._pending[request.id]
+            if self._callbacks:
+                change = Change(request.state.value, request)
+                self._undelivered.append((tuple(self._callbacks), change))
+        if self._undelivered:
+            self._deliver()
+
+    def _deliver(self) -> None:
+        """Deliver all changes in their order, unless another call is doing so."""
+        while self._undelivered and self._delivering.acquire(blocking=False):
+            try:
+                while self._undelivered:
+                    callbacks, change = self._undelivered.popleft()
+                    for callback in callbacks:
+                        self._call(callback, change)
+            finally:
+                self._delivering.release()
+
+    def _call(self, callback: _Callback, change: Change) -> None:
+        if callback in self._callbacks:
+            try:
+                callback(change)
+            except BaseException:  # an answer must get through in any case
+                logger.exception("An inbox callback raised an exception")
+
+
+class Changes:
+    """The changes of an inbox, for one reader: a task (`async for`) or a thread (`for`).
+
+    Use it as a context manager, or close it: until then it keeps unread changes.
+    """
+
+    def __init__(self, inbox: Inbox) -> None:
+        self._mailbox: Mailbox[Change] = Mailbox()
+        self._stop = inbox.on_change(self._mailbox.put)
+
+    def close(self) -> None:
+        """Stop following, and release a waiting reader."""
+        self._stop()
+        self._mailbox.close()
+
+    def __enter__(self) -> Changes:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def get(self, timeout: float | None = None) -> Change:
+        """Wait for the next change, blocking the thread.
+
+        Raises:
+            TimeoutError: nothing changed in time.
+            MailboxClosed: the reader is closed.
+        """
+        return self._mailbox.get_blocking(timeout)
+
+    def __aiter__(self) -> Changes:
+        return self
+
+    async def __anext__(self) -> Change:
+        try:
+            return await self._mailbox.get()
+        except MailboxClosed:
+            raise StopAsyncIteration from None
+
+    def __iter__(self) -> Changes:
+        return self
+
+    def __next__(self) -> Change:
+        try:
+            return self.get()
+        except MailboxClosed:
+            raise StopIteration from None

@@ -1,0 +1,485 @@
+"""Ask a person at a terminal, one request after the other.
+
+Text from a model may contain sequences that make a terminal hide or forge text. So invisible
+characters are shown as escapes, and every line of foreign text has a mark:
+
+    *   a fact from the CLI, after a label of ours
+    -   a field of the input, an option of a question
+    |   more of it, or text without a label
+    :   the rest of a line that is too long for the terminal
+
+So a text of several lines cannot pass for another field, nor a field for a fact.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
+from typing import Any, TextIO
+
+import anyio
+import anyio.to_thread
+
+from ..concurrency import Mailbox
+from ..errors import visible
+from ..wire import Question
+from .elicitation import ElicitationRequest, Field
+from .permissions import PermissionRequest
+from .plans import PlanRequest
+from .questions import QuestionAnswer, QuestionRequest
+from .request import AnswerError, ApprovalRequest
+from .suggestions import Suggestion
+
+_FACT, _FIELD, _BAR, _REST = "  * ", "  - ", "  | ", "  : "
+_LEAST_COLUMNS = 20
+_IN_DIFF = frozenset({"content", "edits", "new_source", "new_string", "old_string"})
+"""Fields of an input that its diff shows better."""
+_DIFF_STYLES = {"+": "added", "-": "removed", "@": "hunk"}
+_SCOPES = ("session", "project", "local", "user")
+
+ENDED = "No answer from the terminal: denied."
+
+
+class TerminalIO:
+    """Shows lines and reads answers for `Terminal`. Subclass it to change how.
+
+    Args:
+        input: where the person types; standard input by default.
+        output: where requests are shown; standard output by default.
+        width: the number of columns; by default the width of the terminal.
+
+    Attributes:
+        can_edit: whether `read` lets the person change a text.
+    """
+
+    can_edit: bool = False
+
+    def __init__(
+        self,
+        input: TextIO | None = None,
+        output: TextIO | None = None,
+        *,
+        width: int | None = None,
+    ) -> None:
+        self._lines = _LineReader(input if input is not None else sys.stdin)
+        self._output = output if output is not None else sys.stdout
+        self._width = width
+
+    @property
+    def columns(self) -> int:
+        """The number of columns; 0 if lines have no limit."""
+        if self._width is not None:
+            return self._width
+        with suppress(OSError, ValueError, AttributeError):
+            return max(os.get_terminal_size(self._output.fileno()).columns, _LEAST_COLUMNS)
+        return 0
+
+    def asking(self) -> AbstractAsyncContextManager[None]:
+        """Hold the terminal for one request, and drop earlier typing."""
+        self._lines.forget()
+        return nullcontext()
+
+    def show(self, line: str, style: str = "") -> None:
+        """Show a line, which has no control characters.
+
+        Args:
+            line: the line.
+            style: ask, keys, dim, strong, added, removed or hunk; empty for plain text.
+        """
+        self._output.write(f"{line}\n")
+        self._output.flush()
+
+    def markdown(self, text: str, width: int) -> Sequence[str]:
+        """Return foreign Markdown as lines that are safe to show and fit into a width."""
+        return [part for line in visible(text).split("\n") for part in _fold(line, width)]
+
+    async def read(self, *, text: str = "", multiline: bool = False) -> str:
+        """Read a line.
+
+        Args:
+            text: the text to change, if `can_edit`.
+            multiline: whether the answer may have several lines, if `can_edit`.
+
+        Raises:
+            EOFError: the person has left.
+        """
+        self._output.write("> ")
+        self._output.flush()
+        return await self._lines.next()
+
+
+class _LineReader:
+    """Reads a stream line by line, on demand, without blocking the event loop.
+
+    A read cannot be cancelled. So a line that arrives after its request has ended is dropped: it
+    must not become the answer to another request.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._lock = threading.Lock()
+        self._is_reading = False
+        self._line: Mailbox[str] = Mailbox()
+        """Takes the next line."""
+
+    async def next(self) -> str:
+        """Wait for the next line, and return it without its newline.
+
+        Raises:
+            EOFError: the stream has ended.
+        """
+        with self._lock:
+            mailbox = self._line = Mailbox()
+            if not self._is_reading:
+                self._is_reading = True
+                # A daemon: a worker of anyio would keep the process alive while it reads.
+                threading.Thread(target=self._read, name="claudewire terminal", daemon=True).start()
+        line = await mailbox.get()
+        if not line:
+            raise EOFError(ENDED)
+        return line.rstrip("\r\n")
+
+    def forget(self) -> None:
+        """Drop unread typing at a terminal."""
+        with suppress(ImportError, OSError, ValueError):
+            if self._stream.isatty():
+                import termios
+
+                termios.tcflush(self._stream.fileno(), termios.TCIFLUSH)
+
+    def _read(self) -> None:
+        try:
+            line = self._stream.readline()
+        except BaseException:  # a closed stream; a stream of the application may raise anything
+            line = ""
+        with self._lock:
+            self._is_reading = False
+            self._line.put(line)
+
+
+class Terminal:
+    """Asks a person at a terminal. Use it as the `approver` of a session, or as any handler.
+
+    Args:
+        input: where the person types; standard input by default.
+        output: where requests are shown; standard output by default.
+        diffs: whether to read files to show their changes.
+        width: the number of columns; by default the width of the terminal.
+        io: shows and reads, instead of these streams.
+    """
+
+    def __init__(
+        self,
+        input: TextIO | None = None,
+        output: TextIO | None = None,
+        *,
+        diffs: bool = True,
+        width: int | None = None,
+        io: TerminalIO | None = None,
+    ) -> None:
+        self._io = TerminalIO(input, output, width=width) if io is None else io
+        self._diffs = diffs
+        self._sessions: set[str] = set()
+        self._busy = anyio.Lock()
+
+    async def __call__(self, request: ApprovalRequest[Any]) -> Any:
+        """Ask, and return the answer. At the end of the input the answer is no."""
+        async with self._busy, self._io.asking():
+            try:
+                return await self._ask(request)
+            except EOFError:
+                self._say("No answer: denied.")
+                return request.refusal(ENDED)
+            finally:
+                if not request.is_waiting:
+                    self._say(f"Request over: {request.ending}.")
+
+    async def _ask(self, request: ApprovalRequest[Any]) -> Any:
+        match request:
+            case PermissionRequest():
+                return await self._permission(request)
+            case QuestionRequest():
+                return await self._question(request)
+            case PlanRequest():
+                return await self._plan(request)
+            case ElicitationRequest():
+                return await self._elicitation(request)
+        self._head(request, request.title)
+        self._say("This cannot be shown at a terminal: dismissed.")
+        return request.refusal("the terminal cannot show requests of this kind")
+
+    # --- showing and reading ---------------------------------------------------------------------
+
+    def _say(self, text: str) -> None:
+        self._io.show(f"  {visible(text, keep='')}", "dim")
+
+    def _head(self, request: ApprovalRequest[Any], words: str) -> None:
+        """Show one line about the request, with its session or agent if there are several."""
+        self._sessions.add(request.session)
+        who = [request.session] if len(self._sessions) > 1 else []
+        who += [f"agent {request.agent_id}"] if request.agent_id else []
+        asker = f" ({', '.join(who)})" if who else ""
+        line, *more = _fold(visible(" ".join(f"{words}{asker}".split())), self._io.columns)
+        self._io.show("")
+        self._io.show(f"{line[:-1]}…" if more else line, "ask")
+
+    @property
+    def _room(self) -> int:
+        """The number of columns behind a mark; 0 if there is no limit."""
+        columns = self._io.columns
+        return max(columns - len(_BAR), 1) if columns else 0
+
+    def _quote(self, text: str, label: str = "", mark: str = _BAR, style: str = "") -> None:
+        """Show foreign text, so that it cannot pass for our own.
+
+        Args:
+            text: the text.
+            label: a name for it, in the same line.
+            mark: the mark of the first line.
+            style: of all lines.
+        """
+        before = f"{visible(label, keep='')}: " if label else ""
+        for line in (before + visible(text)).split("\n"):
+            for part in _fold(line, self._room):
+                self._io.show(mark + part, style)
+                mark = _REST
+            mark = _BAR
+
+    def _keys(self, *keys: str) -> None:
+        """Show keys in as few lines as possible."""
+        line, columns = keys[0], self._io.columns
+        for key in keys[1:]:
+            if columns and len(line) + 2 + len(key) > columns:
+                self._io.show(f"{line},", "keys")
+                line = key
+            else:
+                line = f"{line}, {key}"
+        self._io.show(line, "keys")
+
+    async def _choose(self, decide: Callable[[str, str], Any]) -> Any:
+        """Read lines until one is an answer: a word, and perhaps more after it."""
+        while True:
+            word, _, rest = (await self._io.read()).strip().partition(" ")
+            try:
+                answer = decide(word.lower(), rest.strip())
+            except AnswerError as error:
+                self._say(str(error))
+                continue
+            if answer is not None:
+                return answer
+            if word:
+                self._say("That is not one of the answers.")
+
+    # --- permissions -----------------------------------------------------------------------------
+
+    async def _permission(self, request: PermissionRequest) -> Any:
+        path = request.input.get("file_path") or request.input.get("notebook_path")
+        name = request.body.display_name or request.tool_name
+        self._head(request, f"Allow {name}{f' to {path}' if isinstance(path, str) else ''}?")
+        await self._show_use(request)
+        offers = [*_offers(request)]
+        for number, offer in enumerate(offers, 1):
+            self._say(f"a{number if len(offers) > 1 else ''} = yes, and from now on:")
+            self._quote(offer if isinstance(offer, str) else offer.describe())
+        always = [f"a [{', '.join(_SCOPES)}] = always"] if offers else []
+        edit = ["e = edit"] if self._io.can_edit else []
+        no = ("n [reason] = no", "x [reason] = no, and stop the turn")
+        self._keys("y = yes", *always, *no, *edit)
+
+        def decide(word: str, rest: str) -> Any:
+            if word in ("y", "yes"):
+                return request.allow()
+            if word in ("n", "no", "x", "stop"):
+                reason = {"reason": rest} if rest else {}
+                return request.deny(**reason, stop=word[0] in "xs")
+            if edit and word in ("e", "edit"):
+                return edit
+            return _always(request, offers, word, rest) if word[:1] == "a" else None
+
+        answer = await self._choose(decide)
+        return await self._edited(request) if answer is edit else answer
+
+    async def _show_use(self, request: PermissionRequest) -> None:
+        diff = await anyio.to_thread.run_sync(request.diff) if self._diffs else None
+        if request.body.title:
+            self._quote(request.body.title, "title", _FACT)
+        self._quote(request.tool_name, "tool", _FACT)
+        for key, value in request.input.items():
+            if not (diff and key in _IN_DIFF):
+                text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+                self._quote(text, key, _FIELD)
+        for label, why in (("because", request.reason), ("path", request.blocked_path)):
+            if why:
+                self._quote(why, label, _FACT)
+        if diff:
+            self._io.show(f"{_FACT}changes:")
+            for number, line in enumerate(diff.rstrip("\n").split("\n")):
+                style = _DIFF_STYLES.get(line[:1], "") if number > 1 else "dim"
+                self._quote(line, style=style)
+
+    async def _edited(self, request: PermissionRequest) -> Any:
+        """Let the person change the input of the tool."""
+        command = request.input.get("command")
+        is_command = isinstance(command, str) and request.tool_name == "Bash"
+        text = str(command) if is_command else json.dumps(request.input, indent=2)
+        while True:
+            self._say("Change it, then press Esc and Enter. An empty text keeps the input.")
+            text = await self._io.read(text=text, multiline=True)
+            if not text.strip():
+                return request.allow()
+            try:
+                changed = {**request.input, "command": text} if is_command else json.loads(text)
+                return request.allow(input=changed)
+            except ValueError as error:  # also an input that does not fit
+                self._say(str(error))
+
+    # --- questions and plans ---------------------------------------------------------------------
+
+    async def _question(self, request: QuestionRequest) -> Any:
+        replies = []
+        for number, question in enumerate(request.questions, 1):
+            several = len(request.questions) > 1
+            self._head(request, f"Question {number}" if several else "Question")
+            replies.append(await self._reply_to(question))
+        return request.answer(dict(enumerate(replies))) if any(replies) else request.skip()
+
+    async def _reply_to(self, question: Question) -> QuestionAnswer | None:
+        self._quote(question.question, style="strong")
+        for number, option in enumerate(question.options, 1):
+            more = f" ({option.description})" if option.description else ""
+            self._quote(f"{option.label}{more}", str(number), _FIELD)
+            if option.preview:
+                self._quote("\n".join(f"   {line}" for line in option.preview.split("\n")))
+
+        def decide(word: str, rest: str) -> QuestionAnswer | str | None:
+            if word in ("s", "skip") and not rest:
+                return "skip"
+            typed = f"{word} {rest}".strip()
+            numbers = typed.replace(",", " ").split()
+            if not all(it.isdecimal() for it in numbers):
+                return QuestionAnswer(other=typed)
+            if len(numbers) > 1 and not question.multi_select:
+                raise AnswerError("Only one option can be chosen.")
+            if not all(0 < int(it) <= len(question.options) for it in numbers):
+                raise AnswerError(f"There are {len(question.options)} options.")
+            return QuestionAnswer([int(it) - 1 for it in numbers]) if numbers else None
+
+        which = "1 3 = choose several" if question.multi_select else "1 = choose one"
+        self._keys(which, "any words = answer in your own words", "s = skip")
+        answer = await self._choose(decide)
+        return answer if isinstance(answer, QuestionAnswer) else None
+
+    async def _plan(self, request: PlanRequest) -> Any:
+        self._head(request, "Approve this plan?")
+        for line in self._io.markdown(request.plan or "(plan not known)", self._room):
+            self._io.show(_BAR + line)
+        self._keys(
+            *("y = yes", "a = yes, and accept edits"), "n [what to change] = revise", "x = reject"
+        )
+
+        def decide(word: str, rest: str) -> Any:
+            match word:
+                case "y" | "yes":
+                    return request.approve()
+                case "a" | "always":
+                    return request.approve(mode="acceptEdits")
+                case "n" | "no":
+                    return request.revise(rest)
+                case "x" | "stop":
+                    return request.reject()
+
+        return await self._choose(decide)
+
+    # --- forms -----------------------------------------------------------------------------------
+
+    async def _elicitation(self, request: ElicitationRequest) -> Any:
+        self._head(request, f"Answer the server {request.server}?")
+        self._quote(request.message, "message", _FACT)
+        if request.url is not None:
+            self._quote(request.url, "visit", _FACT)
+        self._keys("y = answer", "n = decline")
+        words = {"y": "yes", "yes": "yes", "n": "no", "no": "no"}
+        if await self._choose(lambda word, _: words.get(word)) == "no":
+            return request.decline()
+        return request.accept({it.name: await self._fill_in(it) for it in request.form.fields})
+
+    async def _fill_in(self, field: Field) -> Any:
+        about = f": {field.description}" if field.description else ""
+        self._quote(f"{field.title}{about}")
+        for number, choice in enumerate(field.choices, 1):
+            self._quote(choice.title, str(number), _FIELD)
+        empty = " (required)" if field.required else "; Enter to leave it out"
+        if field.default is not None:
+            empty = f"; Enter for {visible(json.dumps(field.default))}"
+        self._io.show(f"{_HOW[field.type]}{empty}", "keys")
+        while True:
+            typed = (await self._io.read()).strip()
+            value = field.parse(typed) if typed else field.default
+            if value is None and not field.required:
+                return None
+            problem = "A value is required." if value is None else field.problem(value)
+            if problem is None:
+                return value
+            self._say(problem)
+
+
+_HOW = {
+    "string": "Text",
+    "number": "A number",
+    "integer": "A whole number",
+    "boolean": "y or n",
+    "choice": "The number of one option",
+    "choices": "The numbers of some options",
+    "other": "JSON",
+}
+
+
+def _fold(line: str, width: int) -> list[str]:
+    """Cut a line into parts that fit into a width; 0 keeps it whole."""
+    if not width:
+        return [line]
+    parts, used = [""], 0
+    for character in line.expandtabs(4):
+        wide = unicodedata.east_asian_width(character) in "WF"
+        cells = 0 if unicodedata.category(character) in ("Mn", "Me") else 1 + wide
+        if used + cells > width:
+            parts.append("")
+            used = 0
+        parts[-1] += character
+        used += cells
+    return parts
+
+
+def _offers(request: PermissionRequest) -> Iterator[Suggestion | str]:
+    """Yield the suggestions of the CLI, or else a rule for exactly this use."""
+    useful = [it for it in request.suggestions if it.changes_something]
+    if useful:
+        yield from useful
+        return
+    command = request.input.get("command")
+    if request.tool_name != "Bash":
+        yield request.tool_name
+    elif isinstance(command, str) and "\n" not in command:
+        yield f"Bash({command})"
+
+
+def _always(
+    request: PermissionRequest, offers: Sequence[Suggestion | str], word: str, rest: str
+) -> Any:
+    """Allow this from now on; `a2 project` is the second offer, for the project."""
+    number = word.removeprefix("always").removeprefix("a")
+    if number and not number.isdecimal():
+        return None
+    if not offers:
+        raise AnswerError("There is no rule to remember; y allows it once.")
+    if not 1 <= int(number or "1") <= len(offers) or (not number and len(offers) > 1):
+        raise AnswerError(f"Which one? a1 to a{len(offers)}")
+    if rest and rest not in _SCOPES:
+        raise AnswerError(f"For how long? {', '.join(_SCOPES)}")
+    scope: Any = rest or None
+    return request.allow(remember=offers[int(number or "1") - 1], scope=scope)

@@ -1,0 +1,378 @@
+"""`claudewire show`, `replay`, `diff` and `lint`: recordings for a person, a program or an SDK."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import anyio
+import click
+import msgspec
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from ..recordings import (
+    Comparison,
+    KindChange,
+    Latency,
+    LineChange,
+    Recording,
+    ReplayMismatch,
+    ReplayTransport,
+    ReplayUnfinished,
+    Step,
+    Timeline,
+    compare,
+    page,
+    read,
+)
+from ..transport import relay
+from ..wire.lint import Finding, lint
+from .console import clip, mark, put, stdout
+from .errors import CommandError, Exit
+from .record import write_script
+from .reports import print_json
+from .text import counted, duration, one_line, safe
+
+_KINDS = ("message", "request", "answer", "failure", "cancel", "bad line", "stderr", "end", "exit")
+_SIDES = {">": "application", "<": "CLI", "!": "CLI"}
+_FILE = click.argument("file", type=click.Path(dir_okay=False, allow_dash=True))
+
+
+# --- show ----------------------------------------------------------------------------------------
+
+
+@click.command()
+@_FILE
+@click.option("--html", metavar="OUT", help="Write one HTML page that needs no other file.")
+@click.option(
+    "--only",
+    type=click.Choice(_KINDS),
+    multiple=True,
+    metavar="KIND",
+    help="Only lines of this kind: message, request, answer, failure, cancel, bad line, stderr…",
+)
+@click.option("--grep", metavar="TEXT", help="Only lines that contain this.")
+@click.option("--findings", is_flag=True, help="Only lines with findings of the linter.")
+@click.option("--raw", is_flag=True, help="Print the unchanged lines, too.")
+def show(file: str, html: str | None, **given: Any) -> None:
+    """Show the recording FILE as a timeline of both directions.
+
+    → is what the application sent, ← what the CLI wrote, ! its stderr. At the end of a line is how
+    long this answer took, and !1 if the linter has one finding in it. FILE can also be the output
+    of `claude -p --output-format stream-json`.
+    """
+    timeline = Timeline.of(read(file))
+    steps = [step for step in timeline.steps if _is_selected(step, **given)]
+    if html == "-":
+        sys.stdout.write(page(timeline, Path(file).name))
+    elif html is not None:
+        Path(html).write_text(page(timeline, Path(file).name), encoding="utf-8")
+        click.echo(f"Wrote {click.format_filename(html)}: open it in a browser.", err=True)
+    else:
+        _print(timeline, file, steps, raw=given["raw"])
+
+
+def _is_selected(
+    step: Step, only: Sequence[str], grep: str | None, findings: bool, raw: bool
+) -> bool:
+    if only and step.kind not in only:
+        return False
+    if grep and grep.lower() not in f"{step.name} {step.entry.text or step.summary}".lower():
+        return False
+    return bool(step.findings) or not findings
+
+
+def _print(timeline: Timeline, file: str, steps: Iterable[Step], *, raw: bool) -> None:
+    console = stdout()
+    view = LineView(timeline, console)
+    version = timeline.recording.header.get("cli_version")
+    facts = [f"CLI {version}" if version else "", counted(len(timeline.steps), "line")]
+    facts.append(duration(timeline.seconds))
+    put(console, Text(safe(file), "heading"), safe(" · ".join(filter(None, facts))), "")
+    for step in steps:
+        console.print(view.line(step))
+        if raw and step.entry.line is not None:
+            put(console, Text(f"         {safe(step.entry.text)}", "dim"))
+    if timeline.exchanges:
+        put(console, "")
+        console.print(_latency_table(timeline.latencies()))
+    if timeline.findings:
+        words = f"{counted(len(timeline.findings), 'finding')}: claudewire lint {safe(file)}"
+        put(console, "", words)
+
+
+def _latency_table(latencies: Iterable[Latency]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
+    for name in ("", "name", "begun by"):
+        table.add_column(name, no_wrap=True, overflow="ellipsis")
+    for name in ("times", "median", "longest"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for it in latencies:
+        times = f"{it.count}" + (f" ({it.unanswered} open)" if it.unanswered else "")
+        durations = ["never" if it is None else duration(it) for it in (it.median, it.longest)]
+        table.add_row(it.kind, safe(it.name), _SIDES[it.by], times, *durations)
+    return table
+
+
+class LineView:
+    """Writes steps of a timeline, each as one line.
+
+    Args:
+        timeline: the recording.
+        console: knows the width and the marks.
+    """
+
+    def __init__(self, timeline: Timeline, console: Console) -> None:
+        self._endings = timeline.endings()
+        self._steps = timeline.steps
+        self._console = console
+        self._name = min(28, max(8, console.width // 3))
+        sent, received = mark(console, "sent"), mark(console, "received")
+        self._arrows = {">": (sent, "code"), "<": (received, "ok"), "!": ("!", "bad")}
+
+    def line(self, step: Step) -> Table:
+        """Return one line: time, direction, name and content, and how long it took."""
+        took = [duration(it.seconds or 0) for it in self._endings.get(step.index, [])[:1]]
+        took += [f"!{len(step.findings)}"] if step.findings else []
+        end = " ".join(took)
+        title = f"{step.kind} {step.name}" if step.kind in ("answer", "failure") else step.name
+        bad = step.kind in ("bad line", "failure")
+        room = self._console.width if self._console.is_terminal else 2000
+        line = Table.grid(padding=(0, 1), expand=self._console.is_terminal)
+        line.add_column(style="dim", width=8)
+        line.add_column(width=2 if self._console.options.ascii_only else 1)
+        line.add_column(style="bad" if bad else "strong", width=self._name, no_wrap=True)
+        line.add_column(style="bad" if step.dir == "!" else "", ratio=1, no_wrap=True)
+        line.add_column(style="dim", no_wrap=True)
+        line.add_row(
+            f"{step.t - self._steps[0].t:8.3f}",
+            Text(*self._arrows.get(step.dir or "", ("=", "dim"))),
+            one_line(title, self._name),
+            one_line(step.summary, room),
+            end if self._console.is_terminal or not end else f"({end})",
+        )
+        return line
+
+
+# --- replay --------------------------------------------------------------------------------------
+
+_LONGEST_WAIT = 3.0
+"""Seconds between two lines on the screen, however long the pause was."""
+
+
+@click.command(context_settings={"ignore_unknown_options": True, "allow_extra_args": True})
+@_FILE
+@click.option(
+    "--speed",
+    type=click.FloatRange(min=0),
+    metavar="FACTOR",
+    help="1 is the recorded pace; 0 never waits.",
+)
+@click.option("--step", is_flag=True, help="Wait for Enter before each line; q ends.")
+@click.option("--as-cli", is_flag=True, help="Act as the CLI of an SDK, over stdin and stdout.")
+@click.option(
+    "--match",
+    type=click.Choice(["strict", "loose", "none"]),
+    default="loose",
+    help="How to compare the SDK's lines.",
+)
+@click.option("--script", metavar="PATH", help="Write a program that replays, for an SDK.")
+@click.pass_context
+def replay(
+    ctx: click.Context,
+    /,
+    file: str,
+    speed: float | None,
+    step: bool,
+    as_cli: bool,
+    match: str,
+    script: str | None,
+) -> int:
+    """Replay the recording FILE: line by line on the terminal, at the recorded pace.
+
+    With --as-cli the command is the CLI of an SDK instead. It writes each recorded line as soon as
+    the SDK has sent the recorded lines before it, compares the SDK's lines with the recording
+    (--match), and accepts the flags that an SDK gives its CLI.
+    """
+    if ctx.args and not (as_cli or script):
+        raise click.UsageError(f"No such option or argument: {ctx.args[0]}", ctx)
+    recording = read(file)
+    if script is not None:
+        pace = [] if speed is None else ["--speed", f"{speed:g}"]
+        path = click.format_filename(Path(file).absolute())
+        write_script(script, ["replay", path, "--as-cli", "--match", match, *pace])
+    elif as_cli:
+        return _play(recording, ctx.args, speed, match)
+    else:
+        _replay_here(recording, 1.0 if speed is None else speed, by_step=step)
+    return Exit.DONE
+
+
+def _replay_here(recording: Recording, speed: float, *, by_step: bool) -> None:
+    timeline, console = Timeline.of(recording), stdout()
+    view = LineView(timeline, console)
+    before: float | None = None
+    for step in timeline.steps:
+        if by_step:
+            line = sys.stdin.readline()
+            if not line or line.strip().lower() == "q":
+                return
+        elif speed and before is not None:
+            time.sleep(min(max(0.0, step.t - before) / speed, _LONGEST_WAIT))
+        before = step.t
+        console.print(view.line(step))
+
+
+def _play(recording: Recording, flags: Sequence[str], speed: float | None, match: Any) -> int:
+    """Act as a CLI that repeats the recording."""
+    if {"-v", "--version"} & {*flags}:
+        version = recording.header.get("cli_version", "0.0.0")
+        sys.stdout.write(f"{version} (Claude Code)\n")
+        return Exit.DONE
+    # The SDK may give the session another id than the recorded one.
+    recorded = recording.header.get("argv")
+    then = _value(recorded if isinstance(recorded, list) else [], "--session-id")
+    now = _value(flags, "--session-id")
+    ids = {then: now} if then and now else {}
+    transport = ReplayTransport(recording, speed=speed or None, match=match, ids=ids)
+    try:
+        status = anyio.run(_serve, transport)
+    except (ReplayMismatch, ReplayUnfinished) as error:
+        raise CommandError(
+            safe(str(error)),
+            advice="Compare less with --match loose or --match none, or record it again.",
+            exit=Exit.FAILED,
+        ) from error
+    return status if status is not None and status >= 0 else 1
+
+
+async def _serve(transport: ReplayTransport) -> int | None:
+    status = await relay(transport)
+    transport.finish()
+    return status
+
+
+def _value(words: Sequence[str], flag: str) -> str | None:
+    for word, following in zip(words, [*words[1:], ""], strict=True):
+        if word == flag:
+            return following
+        if word.startswith(f"{flag}="):
+            return word.partition("=")[2]
+    return None
+
+
+# --- diff ----------------------------------------------------------------------------------------
+
+
+@click.command()
+@click.argument("before", type=click.Path(dir_okay=False))
+@click.argument("after", type=click.Path(dir_okay=False))
+@click.option("--values", is_flag=True, help="Show every value that differs, line by line.")
+def diff(before: str, after: str, values: bool) -> int:
+    """Compare the recordings BEFORE and AFTER.
+
+    The command compares the kinds of lines and their fields, their order, and their values. Ids may
+    differ if they refer to the same things. Exit status: 0 without a difference, 1 with one.
+    """
+    comparison, console = compare(read(before), read(after)), stdout()
+    lines = _differences(comparison, values=values)
+    put(console, *(clip(line, console.width) for line in lines))
+    return Exit.DONE if comparison.is_same else Exit.FAILED
+
+
+def _differences(comparison: Comparison, *, values: bool) -> Iterator[Text]:
+    """Yield all differences as text."""
+    if comparison.is_same:
+        yield Text("No differences except ids and times.")
+    if comparison.kinds:
+        yield Text("Kinds of lines, and their fields", "heading")
+        for kind in comparison.kinds:
+            yield from _kind(kind)
+    alone = [it for it in comparison.lines if it.before is None or it.after is None]
+    if alone:
+        yield from (Text(), Text("Lines in only one of them", "heading"))
+        yield from map(_alone, alone)
+    changed = [it for it in comparison.lines if it.values]
+    if changed:
+        count = sum(len(it.values) for it in changed)
+        words = f"{counted(count, 'other value')} in {counted(len(changed), 'line')}"
+        yield from (Text(), Text(words, "heading"))
+        yield from _changed(changed) if values else [Text("Add --values to see them.")]
+
+
+def _kind(change: KindChange) -> Iterator[Text]:
+    same = change.before == change.after
+    counts = f"{change.before} in both" if same else f"{change.before} -> {change.after}"
+    sign = "+" if not change.before else "-" if not change.after else " "
+    yield Text(f"{sign} {safe(str(change.kind))}  {counts}")
+    for field in change.fields:
+        before, after = "|".join(field.before), "|".join(field.after)
+        sign, style, types = "~", "hunk", f"{before} -> {after}"
+        if not before or not after:
+            sign, style, types = ("-", "removed", before) if before else ("+", "added", after)
+        yield Text(safe(f"    {sign} {field.path}  {types}"), style)
+
+
+def _alone(change: LineChange) -> Text:
+    step: Any = change.before or change.after
+    style, sign = ("removed", "-") if change.after is None else ("added", "+")
+    return Text(safe(f"{sign} line {step.entry.number}: {change.kind}  {step.summary}"), style)
+
+
+def _changed(changed: Iterable[LineChange]) -> Iterator[Text]:
+    for line in changed:
+        numbers = [it.entry.number for it in (line.before, line.after) if it is not None]
+        yield Text(safe(f"{line.kind} (line {numbers[0]}, line {numbers[-1]})"))
+        for value in line.values:
+            yield Text(safe(f"    {value.path}"), "hunk")
+            if value.before is not None:
+                yield Text(safe(f"      - {value.before}"), "removed")
+            if value.after is not None:
+                yield Text(safe(f"      + {value.after}"), "added")
+
+
+# --- lint ----------------------------------------------------------------------------------------
+
+
+class LintReport(msgspec.Struct, frozen=True, kw_only=True):
+    """All findings of the linter in a file."""
+
+    version: Literal[1] = 1
+    file: str
+    findings: list[Finding]
+
+
+@click.command("lint")
+@_FILE
+@click.option("--strict", is_flag=True, help="Fail also for outdated and suspicious lines.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def check(file: str, strict: bool, as_json: bool) -> int:
+    """Check FILE line by line for errors, outdated and suspicious lines; - for stdin.
+
+    FILE is a recording, or lines that the CLI wrote. Exit status: 0 without an error, 1 with one.
+    """
+    content = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+    findings = lint(content)
+    if as_json:
+        print_json(LintReport(file=file, findings=findings))
+    else:
+        _print_findings(findings)
+    bad = {"error"} | ({"outdated", "suspicious"} if strict else set())
+    return Exit.FAILED if any(it.severity in bad for it in findings) else Exit.DONE
+
+
+def _print_findings(findings: Sequence[Finding]) -> None:
+    styles = {"error": "bad", "outdated": "ask", "suspicious": "ask", "info": "dim"}
+    console = stdout()
+    for finding in findings:
+        place, severity, rest = str(finding).partition(f"{finding.severity}:")  # which escapes
+        put(console, Text.assemble((place, "strong"), (severity, styles[finding.severity]), rest))
+    counts = Counter(it.severity for it in findings)
+    words = [counted(n, it) if it == "error" else f"{n} {it}" for it, n in counts.items()]
+    click.echo(", ".join(words) or "No problems found.", err=True)

@@ -1,0 +1,162 @@
+"""The looks of secrets: prefixes of well-known tokens, and names that values are secret under.
+
+Services document how their keys begin, so that leaked ones can be found. To add a form, add its
+prefix to `_PREFIXES`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+_PREFIXES = (
+    r"sk[-_]|gsk_|xai-|pplx-|r8_|csk-|nvapi-|pcsk_|tvly-|lsv2_[ps][tk]_|hf_|tgp_v1_|fw_"  # models
+    r"|gh[oprsu]_|github_pat_|gl(?:pat|dt|rt|cbt|ptt|ft)-|npm_|pypi-AgE|rubygems_|dckr_[po]at_"
+    r"|sgp_|sq[pu]_|bkua_|ABSK|AIza|GOCSPX-|ya29\.|do[opr]_v1_|hv[sb]\.|dp\.pt\.|dapi"
+    r"|pscale_(?:tkn|pw)_|sbp_|sb_secret_|tskey-(?:auth|api)-|vck_|napi_"
+    r"|rk_(?:live|test)_|whsec_|shp(?:at|ca|pa|ss)_|sq0[a-z]{3}-"
+    r"|xox[a-z]-|xoxe\.xoxp-|xapp-|SG\.|xkeysib-|gl(?:sa|c)_|sntry[su]_|AT[AC]TT3|ATBB"
+    r"|lin_(?:api|oauth)_|ntn_|secret_|figd_|PMAK-|NRAK-|CFPAT-|pat-(?:na|eu)1-|phx_"
+    r"|AGE-SECRET-KEY-1|ops_eyJ|ey[JA]|ewo"  # the last are JSON in base64, as in a JSON Web Token
+)
+_REST = r"[\w.+/=~-]"
+_MOST = 4000
+"""Characters of a token, so that the search takes no longer than the text is long."""
+
+TOKEN = re.compile(
+    rf"sk-ant-[\w-]{{4,{_MOST}}}"
+    rf"|(?<![A-Za-z0-9])(?:(?:A[KS]IA|ABIA|ACCA)[0-9A-Z]{{16}}"
+    rf"|(?:{_PREFIXES})(?={_REST}{{0,40}}[0-9]){_REST}{{16,{_MOST}}}"
+    r"|[0-9]{6,16}:AA[\w-]{32,40})",
+    re.ASCII,
+)
+"""A key or token with a well-known form."""
+
+OPEN_TOKEN = re.compile(
+    rf"(?:sk-ant-|(?<![A-Za-z0-9])(?:A[KS]IA|{_PREFIXES})(?<=.{{4}})){_REST}{{0,{_MOST}}}\Z",
+    re.ASCII | re.DOTALL,
+)
+"""A token, or its beginning, at the end of a text."""
+
+PRIVATE_KEY = re.compile(
+    r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
+    r"(?:.*?-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|.*)",
+    re.DOTALL,
+)
+END_OF_PRIVATE_KEY = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
+
+# --- names ----------------------------------------------------------------------------------------
+
+_KEYS = (
+    "api|access|private|secret|signing|encryption|master|shared|account|storage|auth|app|license"
+    "|publishing|client|service|db|database"
+)
+_SECRET_NAME = re.compile(
+    rf"(?:(?:{_KEYS})[_ -]?keys?(?:[_-]?(?:base|data))?|token|secrets?|passw(?:or)?ds?|passphrase"
+    r"|passcode|credentials?|authorization|cookie|connection[_ -]?string"
+    # Short ones only as words: not `compass`.
+    r"|(?<![a-z])(?:pass|pwd|pat|auth|psk))\Z"
+)
+_HARMLESS_NAME = re.compile(
+    r"(?:progress|first|last|per|next|page|paging|continuation|sync|max|cache|stop|eos|bos|pad"
+    r"|special|public[_-]?key)[_ -]?token\Z"
+)
+_CAMEL_CASE = re.compile("(?<=[a-z0-9])(?=[A-Z])")
+_LONGEST_NAME = 200
+
+
+def is_secret(name: str, value: str) -> bool:
+    """Return whether a value is secret by its name, as under `apiKey` or `DB_PASSWORD`."""
+    if len(name) > _LONGEST_NAME:
+        return False
+    name = _CAMEL_CASE.sub("_", name).lower()
+    if _SECRET_NAME.search(name) is None or _HARMLESS_NAME.search(name) is not None:
+        return False
+    return not (name.endswith("pwd") and value[:1] in ("/", "~"))  # the working directory
+
+
+_REFERENCE = re.compile(
+    r"\$\w+|\$\{.*|\$\(.*|%\w+%|%\(\w+\)s|\{\{.*|<[\w -]*>?|\*{3,}|\.{3}|…|x{3,}"
+    r"|(?:process\.)?env[.:\[].*|os\.(?:environ|getenv).*|--?[a-z][\w-]*"
+    r"|(?:true|false|null|none|nil|undefined|required|optional|string|number|integer|boolean"
+    r"|bytes|object|unknown|redacted)[.,;:!?)]*",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+def is_reference(value: str) -> bool:
+    """Return whether a value only refers to a secret, or names its type."""
+    return _REFERENCE.fullmatch(value) is not None
+
+
+# --- text -----------------------------------------------------------------------------------------
+# All patterns are linear: runs are bounded, or cannot be entered in their middle.
+
+_REAL = r"(?!<(?:key|email|secret)-\d)"
+_GIVEN_SCHEME = r"(?:bearer|basic|token)\s{1,20}"
+# Not `?+`: up to Python 3.11.4, that leaves out the beginning of an almost-match.
+_SCHEME = rf"(?:{_GIVEN_SCHEME}|(?!{_GIVEN_SCHEME}))"
+_SEPARATOR = r"\\*[\"']?\s{0,20}(?::=|=>|->|[:=])\s{0,20}"
+_BARE = r"[^\s\"'\\,;&(){}\[\]<>|`]"
+
+_END_OF_NAME = re.compile(
+    "key(?:[_-]?(?:base|data))?|token|secrets?|passw(?:or)?ds?|passphrase|passcode|pass|pwd|pat"
+    "|auth(?:orization)?|psk|credentials?|cookie|string"
+)
+_VALUES = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        rf"{_SEPARATOR}\\*[\"']{_SCHEME}{_REAL}([^\"'\\\n]{{1,8000}})",
+        rf"{_SEPARATOR}{_SCHEME}{_REAL}({_BARE}{{6,4000}}+)(?!\()",
+    )
+)
+"""A value behind its name: up to the next quote, or else to the next space."""
+_REST_OF_LINE = re.compile(
+    rf"{_SEPARATOR}\\*[\"']?{_SCHEME}{_REAL}([^\s\"'\\][^\n\"'\\]{{2,8000}})", re.IGNORECASE
+)
+"""The same for headers."""
+_ARGUMENT = re.compile(rf"\s{{1,20}}\\*[\"']?(?!-){_REAL}({_BARE}{{4,4000}})")
+_OPTION = re.compile(r"(?<![\w-])--?[\w-]{0,40}\Z")
+_LONGEST_SHOWN_NAME = 50
+
+
+def named_values(text: str) -> Iterator[tuple[int, int]]:
+    """Find values behind a secret name: `apiKey: …`, `DB_PASSWORD=…`, `--token …`."""
+    lower = text.lower()
+    done = 0
+    for word in _END_OF_NAME.finditer(lower if len(lower) == len(text) else text):
+        start, end = word.span()
+        value = _value_behind(text, word[0], start, end) if start >= done else None
+        name = text[max(0, end - _LONGEST_SHOWN_NAME) : end]
+        if value is not None and not is_reference(value[1]) and is_secret(name, value[1]):
+            done = value.end()
+            yield value.span(1)
+
+
+def _value_behind(text: str, word: str, start: int, end: int) -> re.Match[str] | None:
+    if word in ("authorization", "cookie"):
+        return _REST_OF_LINE.match(text, end)
+    for pattern in _VALUES:
+        if (value := pattern.match(text, end)) is not None:
+            return value
+    is_option = _OPTION.search(text, max(0, start - _LONGEST_SHOWN_NAME), start) is not None
+    return _ARGUMENT.match(text, end) if is_option else None
+
+
+BEARER = re.compile(r"\b[Bb]earer\s{1,20}([A-Za-z0-9_.~+/=-]{8,8000})")
+
+IN_URLS: tuple[re.Pattern[str], ...] = (
+    re.compile(r"://[^\s/:@\"']{0,100}:([^\s/@\"'<>]{1,200})@"),
+    re.compile(
+        r"[?&](?i:sig|signature|x-amz-signature|x-amz-security-token|x-goog-signature|key|code"
+        rf"|access_token|auth|st)={_REAL}([^&\s\"'<>\\]{{8,4000}})"
+    ),
+    re.compile(
+        r"(?:hooks\.slack\.com/(?:services|workflows|triggers)|discord(?:app)?\.com/api/webhooks)/"
+        r"([\w/-]{10,200})"
+    ),
+    re.compile(r"api\.telegram\.org/bot([\w:-]{10,100})"),
+)
+"""Secrets in addresses."""
+
+EMAIL = re.compile(r"(?<![\w.%+-])[\w.%+-]{1,256}+@(?:[\w-]{1,63}\.){1,8}[^\W\d_]{2,63}")

@@ -1,0 +1,372 @@
+"""Replay: a recording plays the CLI.
+
+The CLI's lines come in the recorded order, each as soon as the application has sent all lines that
+were recorded before it. The application's lines are compared with the recorded ones:
+
+* `strict`: the same JSON, line by line in the same order. The layout does not matter, nor the order
+  of keys.
+* `loose`: fields that only the application sends are ignored, as are recorded ones that are missing
+  now if they were null, false or empty. Lines between which the CLI wrote nothing may come in any
+  order.
+* `none`: nothing is compared, lines are only counted.
+
+Ids may differ. An id that the application made (of a request, a message, a session, a callback)
+stands for the recorded one in its place, and replaces it in all later lines of the CLI. An id that
+the CLI made must come back unchanged.
+
+Secrets that were removed from the recording are removed from the application's lines, too, before
+the two are compared.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Literal, NoReturn, get_args
+
+import anyio
+import anyio.lowlevel
+
+from ..concurrency import Signal
+from ..errors import PLACEHOLDER, Redact, Redactor, TransportClosed
+from ..transport import Launch
+from ..wire import Error, Lines
+from .recording import Recording, RecordingEntry
+from .same_json import MISSING, Difference, Ids, Leaf, differences, ids_in, leaves, load_line
+
+Match = Literal["strict", "loose", "none"]
+
+WIDEST = 160
+"""Characters of a value that are shown: it may be a whole image."""
+MOST_SHOWN = 5
+"""Differences that are shown."""
+
+
+class ReplayMismatch(Error):
+    """The application sent another line than when the recording was made.
+
+    Attributes:
+        number: the line of the recording; None if it ended before.
+        path: the place of the first difference in that line.
+        expected: the recorded line, with the application's ids.
+        got: the line that was sent; None if the application ended its input.
+    """
+
+    def __init__(
+        self, number: int | None, reason: str, path: str, expected: str | None, got: str | None
+    ) -> None:
+        where = "The end of the recording" if number is None else f"Line {number} of the recording"
+        super().__init__(f"{where}: {reason}")
+        self.number = number
+        self.path = path
+        self.expected = expected
+        self.got = got
+
+
+class ReplayUnfinished(Error):
+    """The application stopped before it had sent all recorded lines."""
+
+    def __init__(self, unsent: tuple[RecordingEntry, ...]) -> None:
+        first = unsent[0]
+        super().__init__(
+            f"{len(unsent)} recorded lines were not sent; the first is line {first.number} of the "
+            f"recording: {first.text[:WIDEST]}"
+        )
+        self.unsent = unsent
+
+
+class ReplayTransport:
+    """Plays the CLI's side of a recording.
+
+    After a mismatch every call except `aclose` raises it, so that it cannot go unnoticed.
+
+    Args:
+        recording: the recording to play.
+        speed: None for at once; 1.0 for the recorded pace, 2.0 for twice as fast.
+        match: how to compare the application's lines; see the top of this module.
+        ids: ids that the application gives the CLI in another way, such as `--session-id`: from
+            the recorded id to the one that replaces it.
+        redactor: removed the secrets from the recording; True for a `Redactor`, if the recording
+            is redacted.
+    """
+
+    def __init__(
+        self,
+        recording: Recording,
+        *,
+        speed: float | None = None,
+        match: Match = "strict",
+        ids: Mapping[str, str] | None = None,
+        redactor: Redact | bool = True,
+    ) -> None:
+        if speed is not None and not speed > 0:
+            raise ValueError(f"The speed must be more than 0, not {speed}")
+        if match not in get_args(Match):
+            raise ValueError(f"match must be strict, loose or none, not {match!r}")
+        self._entries = recording.entries
+        self._speed = speed
+        self._match = match
+        self._ids = Ids(dict(ids or {}), _made_by_the_cli(recording))
+        self._redact: Redact | None = redactor if callable(redactor) else None
+        if redactor is True and recording.header.get("redacted"):
+            self._redact = Redactor()
+        self._unsent = [i for i, entry in enumerate(self._entries) if entry.dir == ">"]
+        self._next = 0
+        self._before: tuple[float, float] | None = None
+        self._lines = Lines(sys.maxsize)
+        self._output = {"<": bytearray(), "!": bytearray()}
+        self._ended: set[str] = set()
+        self._input_ended = self._closed = self._exited = False
+        self._status: int | None = None
+        self._failure: ReplayMismatch | None = None
+        self._changed = Signal()
+
+    def configure(self, launch: Launch) -> None:
+        """Ignore the command line: the recorded CLI had its own."""
+
+    def finish(self) -> None:
+        """Check that the application has sent all recorded lines.
+
+        Raises:
+            ReplayMismatch: it had sent others.
+            ReplayUnfinished: it has not. Never raised with `match="none"`.
+        """
+        if self._failure is not None:
+            raise self._failure
+        unsent = [self._entries[index] for index in self._unsent]
+        lines = tuple(entry for entry in unsent if entry.line is not None)
+        if lines and self._match != "none":
+            raise ReplayUnfinished(lines)
+
+    # --- the transport ---------------------------------------------------------------------------
+
+    async def send(self, data: bytes) -> None:
+        """Compare the application's lines with the recording.
+
+        Raises:
+            ReplayMismatch: another line was recorded here.
+            TransportClosed: the transport is closed, or the application has ended its input.
+        """
+        await anyio.lowlevel.checkpoint()
+        if self._closed or self._input_ended:
+            raise TransportClosed("The replay is closed, or its input has ended")
+        self._take(self._lines.feed(data))
+        self._play()
+
+    async def send_eof(self) -> None:
+        """Compare the end of the application's input with the recording.
+
+        Raises:
+            ReplayMismatch: another line was recorded here.
+        """
+        await anyio.lowlevel.checkpoint()
+        if not (self._closed or self._input_ended):
+            self._take(self._lines.end())
+            self._input_ended = True
+            self._take_end()
+            self._play()
+
+    async def receive(self) -> bytes:
+        """Wait for output of the CLI; `b""` when there is no more."""
+        return await self._read("<")
+
+    async def receive_stderr(self) -> bytes:
+        """Wait for output on the CLI's stderr; `b""` when there is no more."""
+        return await self._read("!")
+
+    async def wait(self) -> int | None:
+        """Wait until the recorded CLI has exited; None if its exit status was not recorded."""
+        await self._until(lambda: self._exited)
+        return self._status
+
+    async def aclose(self) -> None:
+        """Stop playing. Calls that wait return with the end. It raises nothing; call `finish`."""
+        with suppress(ReplayMismatch):
+            self._take(self._lines.end())
+        self._closed = True
+        self._changed.notify()
+        await anyio.lowlevel.checkpoint()
+
+    # --- lines of the application ----------------------------------------------------------------
+
+    def _take(self, lines: Sequence[Any]) -> None:
+        if self._failure is not None:
+            raise self._failure
+        for line in lines:
+            self._take_line(line)
+
+    def _take_line(self, line: bytes) -> None:
+        expected = self._expected()
+        if not expected and self._match != "none":
+            number = self._entries[self._unsent[0]].number if self._unsent else None
+            self._fail(number, "the application had sent nothing more", got=line)
+        tried = [self._compare(self._entries[index].line or b"", line) for index in expected]
+        for index, (ids, found) in zip(expected, tried, strict=True):
+            if not found or self._match == "none":
+                self._ids = ids
+                self._unsent.remove(index)
+                return
+        if tried:
+            self._fail_by(self._entries[expected[0]], *tried[0], got=line)
+
+    def _expected(self) -> list[int]:
+        """Return the lines that can be sent now: the next, or any before one of the CLI."""
+        end = next(iter(self._unsent), 0)
+        while end < len(self._entries) and self._entries[end].is_line(">"):
+            end += 1
+        run = self._unsent[: bisect_left(self._unsent, end)]
+        return run if self._match == "loose" else run[:1]
+
+    def _compare(self, then: bytes, now: bytes) -> tuple[Ids, list[Difference]]:
+        """Return the ids that would be known then, and the differences."""
+        ids = self._ids.copy()
+        found = self._differences(then, now, ids)
+        if found and self._redact is not None:
+            ids = self._ids.copy()
+            found = self._differences(then, self._redacted(now), ids)
+        return ids, found
+
+    def _differences(self, then: bytes, now: bytes, ids: Ids) -> list[Difference]:
+        def same(name: str, before: Any, after: Any) -> bool:
+            if MISSING in (before, after) and self._match == "loose":
+                return before in (MISSING, None, "", [], {}) or before is False
+            if isinstance(before, str) and isinstance(after, str):
+                # The numbers of placeholders count secrets, of which not all are sent here.
+                before, after = (PLACEHOLDER.sub(r"<\1>", it) for it in (before, after))
+            return ids.same(name, before, after)
+
+        return differences(_leaves(load_line(then)), _leaves(load_line(now)), same)
+
+    def _redacted(self, line: bytes) -> bytes:
+        text = line.decode("utf-8", "surrogateescape")
+        return (self._redact or str)(text).encode("utf-8", "surrogateescape")
+
+    def _take_end(self) -> None:
+        if self._match == "none":
+            self._unsent.clear()
+        if self._unsent:
+            entry = self._entries[self._unsent.pop(0)]
+            if entry.line is not None:
+                reason = "the application ended its input instead of sending this"
+                self._fail(entry.number, reason, expected=self._ids.current(entry.text))
+
+    def _fail_by(
+        self, entry: RecordingEntry, ids: Ids, found: Sequence[Difference], *, got: bytes
+    ) -> NoReturn:
+        reasons = [_reason(it) for it in found[:MOST_SHOWN]]
+        reasons += [f"and {len(found) - MOST_SHOWN} more"] if len(found) > MOST_SHOWN else []
+        reason, expected = "\n".join(reasons), ids.current(entry.text)
+        self._fail(entry.number, reason, path=found[0].path, expected=expected, got=got)
+
+    def _fail(
+        self,
+        number: int | None,
+        reason: str,
+        *,
+        path: str = "$",
+        expected: str | None = None,
+        got: bytes | None = None,
+    ) -> NoReturn:
+        shown = None if got is None else self._redacted(got).decode("utf-8", "surrogateescape")
+        self._failure = ReplayMismatch(number, reason, path, expected, shown)
+        self._changed.notify()
+        raise self._failure
+
+    # --- lines of the CLI ------------------------------------------------------------------------
+
+    async def _read(self, direction: str) -> bytes:
+        output = self._output[direction]
+        await self._until(lambda: bool(output) or direction in self._ended)
+        data = b"" if self._closed else bytes(output)
+        output.clear()
+        return data
+
+    async def _until(self, ready: Callable[[], bool]) -> None:
+        await anyio.lowlevel.checkpoint()
+        while not self._closed:
+            if self._failure is not None:
+                raise self._failure
+            due = self._play()
+            if ready():
+                return
+            with anyio.CancelScope(deadline=due):
+                await self._changed.wait()
+
+    def _play(self) -> float:
+        """Release all due lines; return when the next is, infinity if the application must act."""
+        while self._next < len(self._entries):
+            entry = self._entries[self._next]
+            if entry.dir == ">" and self._next in self._unsent:
+                return math.inf
+            due = self._due(entry)
+            if due is not None:
+                return due
+            self._next += 1
+            self._release(entry)
+        self._ended |= {"<", "!"}
+        self._exited = True
+        self._changed.notify()
+        return math.inf
+
+    def _due(self, entry: RecordingEntry) -> float | None:
+        """Return when a line is due; None for now. The application's pauses count as they are."""
+        if self._speed is None:
+            return None
+        now = anyio.current_time()
+        then, since = self._before or (0.0, now)
+        self._before = then, since
+        due = now if entry.dir == ">" else since + max(0.0, entry.t - then) / self._speed
+        if due > now:
+            return due
+        self._before = entry.t, due
+        return None
+
+    def _release(self, entry: RecordingEntry) -> None:
+        if entry.dir is None:
+            self._exited, self._status = True, entry.exit
+        elif entry.line is None:
+            self._ended.add(entry.dir)
+        elif entry.dir == "<":
+            line = self._ids.current(entry.data.decode("utf-8", "surrogateescape"))
+            self._output["<"] += line.encode("utf-8", "surrogateescape")
+        elif entry.dir == "!":
+            self._output["!"] += entry.data
+        self._changed.notify()
+
+
+def _made_by_the_cli(recording: Recording) -> set[str]:
+    """Find the ids that occur first in a line of the CLI."""
+    made: set[str] = set()
+    seen: set[str] = set()
+    for entry in recording:
+        if entry.line is not None and entry.dir != "!":
+            ids = ids_in(load_line(entry.line))
+            made |= ids - seen if entry.dir == "<" else set()
+            seen |= ids
+    return made
+
+
+def _leaves(value: Any) -> Iterator[Leaf]:
+    return leaves(value, lengths=True)
+
+
+def _reason(found: Difference) -> str:
+    before, after = (_json(it) for it in (found.before, found.after))
+    # From where they begin to differ.
+    pairs = enumerate(zip(before, after, strict=False))
+    differ = next((at for at, (one, two) in pairs if one != two), 0)
+    start = differ - WIDEST // 2 if differ > WIDEST else 0
+    return f"at {found.path}: {_cut(before, start)} was recorded, {_cut(after, start)} was sent"
+
+
+def _json(value: Any) -> str:
+    return "nothing" if value is MISSING else json.dumps(value, ensure_ascii=False)
+
+
+def _cut(text: str, start: int) -> str:
+    end = start + WIDEST
+    return f"{'…' if start else ''}{text[start:end]}{'…' if len(text) > end else ''}"

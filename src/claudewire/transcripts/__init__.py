@@ -1,0 +1,53 @@
+"""Conversations on disk: found, read, searched, exported, archived, and continued.
+
+Lines are read by the rules of the wire and kept in an index; writing loses no line. The package
+uses `launch`, `options` and the packages below them. Start with `transcripts`, then `transcript`
+and `index`.
+"""
+
+from __future__ import annotations
+
+from .entries import (
+    AssistantEntry,
+    AttachmentEntry,
+    BadLine,
+    Entry,
+    OtherEntry,
+    SystemEntry,
+    UserEntry,
+    read_entry,
+)
+from .export import ExportFormat
+from .facts import SessionInfo, SessionStatus, TitleSource
+from .files import StoreError, project_folder
+from .mirroring import store_mirrored
+from .stores import SessionStore, SqliteStore, StoredSession, StoreKey
+from .transcript import AgentInfo, BranchInfo, Transcript
+from .transcripts import Hit, Transcripts
+
+__all__ = [
+    "AgentInfo",
+    "AssistantEntry",
+    "AttachmentEntry",
+    "BadLine",
+    "BranchInfo",
+    "Entry",
+    "ExportFormat",
+    "Hit",
+    "OtherEntry",
+    "SessionInfo",
+    "SessionStatus",
+    "SessionStore",
+    "SqliteStore",
+    "StoreError",
+    "StoreKey",
+    "StoredSession",
+    "SystemEntry",
+    "TitleSource",
+    "Transcript",
+    "Transcripts",
+    "UserEntry",
+    "project_folder",
+    "read_entry",
+    "store_mirrored",
+]

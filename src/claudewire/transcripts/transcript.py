@@ -1,0 +1,327 @@
+"""One session on disk: its lines, its conversation, its subagents, and a fork of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncGenerator, Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.to_thread
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ..wire import Block, ToolUseBlock
+from .entries import AssistantEntry, BadLine, Entry, UserEntry
+from .facts import SessionInfo
+from .files import StoreError, agent_files, contents, entries_of, lines_of, open_file
+from .tree import Node, Tree, read_nodes
+from .writing import encode_line
+
+AT_ONCE = 1_000
+"""Lines that are read at once while a transcript is followed."""
+
+
+class AgentInfo(Struct, frozen=True):
+    """A subagent of a session.
+
+    Attributes:
+        id: its id.
+        path: its transcript.
+        type: the kind of agent, `general-purpose` for example.
+        description: the description of its task.
+        tool_use_id: the tool call that started it.
+        parent: the id of the subagent that started it; None if the main conversation did.
+        depth: 1 for a subagent of the main conversation, 2 for one of those, and so on.
+    """
+
+    id: str
+    path: str
+    type: str | None = None
+    description: str | None = None
+    tool_use_id: str | None = None
+    parent: str | None = None
+    depth: int = 1
+
+
+class BranchInfo(Struct, frozen=True):
+    """One way through a conversation.
+
+    Attributes:
+        leaf: the uuid of its last line.
+        entries: the number of its lines.
+        is_current: whether the CLI continues here.
+    """
+
+    leaf: str
+    entries: int
+    is_current: bool = False
+
+
+class _Meta(Struct, rename="camel"):
+    """The file in which newer CLIs describe a subagent."""
+
+    agent_type: str | None = None
+    description: str | None = None
+    tool_use_id: str | None = None
+
+
+_read_meta = msgspec.json.Decoder(_Meta).decode
+
+
+class Transcript:
+    """A session on disk. Its methods block, except `tail`.
+
+    Attributes:
+        info: the facts about it when it was opened.
+    """
+
+    def __init__(self, info: SessionInfo) -> None:
+        self.info = info
+
+    @property
+    def id(self) -> str:
+        """The id of the session."""
+        return self.info.id
+
+    @property
+    def path(self) -> Path:
+        """Its file."""
+        return Path(self.info.path)
+
+    # --- entries ---------------------------------------------------------------------------------
+
+    def entries(self, *, agent: str | None = None) -> Iterator[Entry]:
+        """Read all lines, from the first to the last; an unreadable line is a `BadLine`.
+
+        Args:
+            agent: the id of a subagent, to read its lines instead.
+
+        Raises:
+            StoreError: it cannot be opened, or there is no such subagent.
+        """
+        path = self.info.path
+        if agent is not None:
+            paths = [it.path for it in self._agent_files() if it.id == agent]
+            if not paths:
+                raise StoreError(f"The session {self.id} has no subagent {agent}")
+            path = paths[0]
+        yield from entries_of(path)
+
+    def blocks(self) -> Iterator[Block]:
+        """Read the blocks of the conversation: the same objects that live turns consist of."""
+        for entry in self.conversation():
+            if isinstance(entry, UserEntry | AssistantEntry):
+                yield from entry.blocks
+
+    async def tail(
+        self, *, from_start: bool = False, poll: float = 0.2
+    ) -> AsyncGenerator[Entry, None]:
+        """Wait for new lines, and yield them; this never ends.
+
+        With trio, leave it by `contextlib.aclosing`, as any async generator.
+
+        Args:
+            from_start: yield the existing lines first.
+            poll: seconds between two looks at the file.
+        """
+        follower = await anyio.to_thread.run_sync(_Follower, self.path, from_start)
+        while True:
+            entries = await anyio.to_thread.run_sync(follower.read)
+            for entry in entries:
+                yield entry
+            if not entries:
+                await anyio.sleep(poll)
+
+    # --- the conversation ------------------------------------------------------------------------
+
+    def conversation(self, branch: str | None = None) -> Iterator[Entry]:
+        """Read the lines of the main conversation, in its order and with the compacted lines.
+
+        Args:
+            branch: the uuid of a line: the branch that ends there, or goes through it. None for the
+                branch that the CLI would continue.
+
+        Raises:
+            StoreError: there is no such line.
+        """
+        yield from self._entries_on(self._nodes(branch))
+
+    def branches(self) -> list[BranchInfo]:
+        """Return the ways through the conversation; the first is the one that is continued."""
+        found = self._tree().branches
+        return [
+            BranchInfo(it.leaf, len(it.nodes), is_current=index == 0)
+            for index, it in enumerate(found)
+        ]
+
+    def _nodes(self, leaf: str | None) -> tuple[Node, ...]:
+        tree = self._tree()
+        try:
+            found = tree.branches[:1] if leaf is None else [tree.branch(leaf)]
+        except KeyError:
+            raise StoreError(
+                f"The session {self.id} has no line {leaf}",
+                advice="branches() lists the lines at which its branches end.",
+            ) from None
+        return found[0].nodes if found else ()
+
+    def _tree(self) -> Tree:
+        with open_file(self.info.path) as file:
+            return Tree(read_nodes(lines_of(file)))
+
+    def _entries_on(self, nodes: Iterable[Node]) -> Iterator[Entry]:
+        """Read the file once, without the progress of tools; a line waits for its parent."""
+        offsets = [node.offset for node in nodes if node.kind != "progress"]
+        chosen, ready, position = set(offsets), dict[int, Entry](), 0
+        with open_file(self.info.path) as file:
+            for line in lines_of(file):
+                if line.offset in chosen:
+                    ready[line.offset] = line.read()
+                while position < len(offsets) and offsets[position] in ready:
+                    yield ready.pop(offsets[position])
+                    position += 1
+
+    # --- subagents -------------------------------------------------------------------------------
+
+    def agents(self) -> list[AgentInfo]:
+        """Return the subagents, each after the one that started it."""
+        agents = {it.id: it for it in self._agent_files()}
+        if agents:
+            self._find_starts(agents)
+        for id in agents:
+            depth, above, seen = 1, agents[id].parent, {id}
+            while above in agents and above not in seen:
+                seen.add(above)
+                depth, above = depth + 1, agents[above].parent
+            agents[id] = replace(agents[id], depth=depth)
+        return sorted(agents.values(), key=lambda it: it.depth)
+
+    def _agent_files(self) -> Iterator[AgentInfo]:
+        for path in agent_files(self.path.with_suffix("")):
+            try:
+                meta = _read_meta(path.with_suffix(".meta.json").read_bytes())
+            except (OSError, msgspec.MsgspecError):
+                meta = _Meta()
+            id = path.stem.removeprefix("agent-")
+            yield AgentInfo(id, str(path), meta.agent_type, meta.description, meta.tool_use_id)
+
+    def _find_starts(self, agents: dict[str, AgentInfo]) -> None:
+        """Note the calls that started the subagents, and the subagents that made these calls."""
+        by_call = {it.tool_use_id: it.id for it in agents.values()}
+        makers: dict[str, str | None] = {self.info.path: None}
+        makers |= {it.path: it.id for it in agents.values()}
+        for path, maker in makers.items():
+            for entry in entries_of(path):
+                for id, call in _starts(entry, by_call):
+                    if id in agents:
+                        parent = maker if maker not in (None, id) else agents[id].parent
+                        call = call or agents[id].tool_use_id
+                        agents[id] = replace(agents[id], tool_use_id=call, parent=parent)
+
+    # --- a fork ----------------------------------------------------------------------------------
+
+    def forked_files(
+        self, new: str, at: str | None, title: str | None
+    ) -> Iterator[tuple[Path, Iterable[bytes]]]:
+        """Yield the files of a fork up to and including the line `at`, the transcript itself last.
+
+        Lines keep their uuids, as in the CLI's own forks, and name their origin.
+
+        Raises:
+            StoreError: there is no such line.
+        """
+        target = self.path.with_name(f"{new}.jsonl")
+        for agent in self._started_by(at):
+            path = Path(agent.path)
+            copy = target.with_suffix("") / path.relative_to(self.path.with_suffix(""))
+            yield copy, (_forked(it, self.id, new) for it in entries_of(path))
+            meta = path.with_suffix(".meta.json")
+            if meta.is_file():
+                yield copy.with_suffix(".meta.json"), contents(meta)
+        yield target, self._forked_lines(new, at, title)
+
+    def _forked_lines(self, new: str, at: str | None, title: str | None) -> Iterator[bytes]:
+        if title is not None:
+            yield encode_line({"type": "custom-title", "customTitle": title, "sessionId": new})
+        for entry in self._beginning(at):
+            yield _forked(entry, self.id, new)
+
+    def _beginning(self, at: str | None) -> Iterator[Entry]:
+        nodes = self._nodes(at)
+        end = next((index for index, it in enumerate(nodes, 1) if it.uuid == at), len(nodes))
+        return self._entries_on(nodes[:end])
+
+    def _started_by(self, at: str | None) -> list[AgentInfo]:
+        """Find the subagents that were started up to a line, each after the one that started it."""
+        calls = {block.id for entry in self._beginning(at) for block in _calls_in(entry)}
+        taken: dict[str | None, AgentInfo] = {}
+        for agent in self.agents():
+            # No call starts a subagent that compacts, for example.
+            is_known = agent.tool_use_id is None or agent.parent or agent.tool_use_id in calls
+            if is_known and (agent.parent is None or agent.parent in taken):
+                taken[agent.id] = agent
+        return [*taken.values()]
+
+
+def _forked(entry: Entry, old: str, new: str) -> bytes:
+    if isinstance(entry, BadLine):
+        return entry.line + b"\n"
+    origin = {"sessionId": old, "messageUuid": entry.uuid}
+    line: dict[str, Any] = {**entry.raw, "sessionId": new, "forkedFrom": origin}
+    return encode_line(line)
+
+
+def _calls_in(entry: Entry) -> list[ToolUseBlock]:
+    blocks = entry.blocks if isinstance(entry, AssistantEntry) else []
+    return [block for block in blocks if isinstance(block, ToolUseBlock)]
+
+
+def _starts(entry: Entry, by_call: dict[str | None, str]) -> Iterator[tuple[str, str | None]]:
+    """Yield the subagents that a line starts or reports on, with the calls for them."""
+    for block in _calls_in(entry):
+        if block.id in by_call:
+            yield by_call[block.id], block.id
+    if isinstance(entry, UserEntry) and isinstance(entry.tool_use_result, dict):
+        agent = entry.tool_use_result.get("agentId")
+        if isinstance(agent, str):
+            results = [it.tool_use_id for it in entry.blocks if hasattr(it, "tool_use_id")]
+            yield agent, results[0] if results else None
+
+
+# --- following -----------------------------------------------------------------------------------
+
+
+class _Follower:
+    """Reads the lines added to a file since the last look; a replaced file from its beginning.
+
+    Args:
+        path: the file; it need not exist yet.
+        from_start: read the existing lines, too.
+    """
+
+    def __init__(self, path: Path, from_start: bool) -> None:
+        self._path = path
+        self._inode = 0
+        self._offset = 0
+        while not from_start and self.read():
+            pass
+
+    def read(self) -> list[Entry]:
+        """Return some of the complete new lines; none if there are no more."""
+        try:
+            file = open_file(self._path)
+        except StoreError:
+            return []
+        with file:
+            found = os.fstat(file.fileno())
+            if found.st_ino != self._inode or found.st_size < self._offset:
+                self._inode, self._offset = found.st_ino, 0
+            new = (line for line in lines_of(file, self._offset) if line.is_complete)
+            lines = list(islice(new, AT_ONCE))
+        if lines:
+            self._offset = lines[-1].end
+        return [line.read() for line in lines]

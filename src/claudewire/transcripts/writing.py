@@ -1,0 +1,169 @@
+"""Changing files on disk, so that no line is ever lost.
+
+A line is added in one write, at the end, under the lock that sessions of this library hold while
+they run. A file appears under its name only when it is complete. Nothing is rewritten in place.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+import uuid
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any
+
+import msgspec
+
+from ..errors import CLIError
+from ..launch import ConversationLock
+from .files import StoreError
+
+WAIT = 5.0
+"""Seconds to wait for another process that changes the same session: that takes milliseconds."""
+
+PAUSE = 0.01
+"""Seconds between two attempts to get the lock."""
+
+
+@contextmanager
+def exclusive(session_id: str, config: Path) -> Iterator[None]:
+    """Hold the lock of a session.
+
+    Raises:
+        CLIError: a running session has it; the cause is `SESSION_IN_USE`.
+        StoreError: the lock cannot be made.
+    """
+    lock, deadline = ConversationLock(os.path.realpath(config)), time.monotonic() + WAIT
+    while True:
+        try:
+            lock.take(session_id)
+            break
+        except CLIError:
+            if time.monotonic() >= deadline:
+                raise
+        except (OSError, RuntimeError) as error:
+            raise StoreError(
+                f"The session {session_id} cannot be locked: {error}",
+                advice="Make the cache folder writable, or set XDG_CACHE_HOME to one that is.",
+            ) from error
+        time.sleep(PAUSE)
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+@contextmanager
+def store_errors(failed: str) -> Iterator[None]:
+    """Raise a StoreError for an error of the system: a read-only folder, a full disk."""
+    try:
+        yield
+    except OSError as error:
+        where = f": {error.filename}" if error.filename is not None else ""
+        raise StoreError(
+            f"{failed}: {error.strerror or error}{where}",
+            advice="Nothing was changed. Make the folder writable, make room on the disk, or remove"
+            " the file that is in the way.",
+        ) from error
+
+
+def encode_line(entry: dict[str, Any]) -> bytes:
+    """Write an entry as a line."""
+    return msgspec.json.encode(entry) + b"\n"
+
+
+def add_line(path: str | os.PathLike[str], line: bytes) -> None:
+    """Add a line to a transcript. The caller holds the lock.
+
+    Raises:
+        StoreError: the line could not be written whole.
+    """
+    with store_errors(f"{os.fspath(path)} cannot be written to"):
+        file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
+        try:
+            _add(file, line)
+        finally:
+            os.close(file)
+
+
+def _add(file: int, line: bytes) -> None:
+    size, written = os.fstat(file).st_size, 0
+    # The last writer may have been killed in the middle of a line, which then ends here.
+    data = line if size == 0 or os.pread(file, 1, size - 1) == b"\n" else b"\n" + line
+    try:
+        written = os.write(file, data)
+        if written != len(data):
+            raise OSError(f"there is room for {written} of {len(data)} bytes")
+        os.fsync(file)
+    except OSError:
+        if os.fstat(file).st_size == size + written:  # no other process has written after it
+            os.ftruncate(file, size)
+        raise
+
+
+# --- whole files ---------------------------------------------------------------------------------
+
+
+@contextmanager
+def draft_of(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file that gets its name once everything is written.
+
+    Raises:
+        FileExistsError: there is one with this name already.
+    """
+    make_folder(path.parent)
+    # Two threads may make the same file: each has a draft.
+    draft = path.with_name(f".{uuid.uuid4().hex}.draft")
+    try:
+        with open(os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600), "w+b") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.link(draft, path)  # unlike renaming, this never replaces a file
+    finally:
+        with suppress(OSError):
+            draft.unlink()
+
+
+def new_file(path: Path, lines: Iterable[bytes]) -> None:
+    """Make a file that is complete from the moment on at which it exists.
+
+    Raises:
+        FileExistsError: there is one already.
+    """
+    with draft_of(path) as file:
+        file.writelines(lines)
+
+
+def make_folder(path: Path) -> list[Path]:
+    """Make a folder, and its missing parents, for this user alone; return the new ones."""
+    missing = [it for it in (path, *path.parents) if not it.exists()][::-1]
+    for it in missing:
+        it.mkdir(mode=0o700, exist_ok=True)
+    return missing
+
+
+def make_files(files: Iterable[tuple[Path, Iterable[bytes]]], failed: str) -> None:
+    """Make several files, or none of them.
+
+    Args:
+        files: the paths and contents.
+        failed: the message if it fails, such as "The session … cannot be imported".
+
+    Raises:
+        StoreError: one of them cannot be made.
+    """
+    made: list[Path] = []
+    with store_errors(failed):
+        try:
+            for path, lines in files:
+                made += make_folder(path.parent)
+                new_file(path, lines)
+                made.append(path)
+        except BaseException:
+            for path in reversed(made):
+                with suppress(OSError):  # another process has put something into a folder
+                    path.rmdir() if path.is_dir() else path.unlink()
+            raise

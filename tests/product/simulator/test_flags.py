@@ -1,0 +1,91 @@
+"""The command line: meanings and mistakes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from claudewire.simulator.flags import EarlyExit, Flags, parse
+
+STREAMS = ["--output-format=stream-json", "--verbose"]
+
+
+def parsed(*argv: str) -> Flags:
+    flags = parse(argv)
+    assert isinstance(flags, Flags), flags
+    return flags
+
+
+@pytest.mark.parametrize(
+    ("argv", "fields"),
+    [
+        (["-p", "hi"], {"print_": True, "prompt": "hi"}),
+        (["hi", "--print"], {"print_": True, "prompt": "hi"}),
+        (["--", "-p"], {"prompt": "-p"}),
+        (["--model=opus"], {"model": "opus"}),
+        (["--model", "-x"], {"model": "-x"}),
+        (["-r"], {"resume": ""}),
+        (["--resume", "-c"], {"resume": "", "continue_": True}),
+        (["-r", "some id"], {"resume": "some id"}),
+        (["--add-dir", "a", "b", "--add-dir", "c"], {"add_dir": ("a", "b", "c")}),
+        (["--add-dir=a", "b"], {"add_dir": ("a",), "prompt": "b"}),
+        (
+            ["--allowedTools", "Bash(git *, x),Read Edit"],
+            {"allowed_tools": ("Bash(git *, x)", "Read", "Edit")},
+        ),
+        (["--tools", ""], {"tools": ()}),
+        (["--max-turns", "3"], {"max_turns": 3}),
+        (["--max-budget-usd", "0.5"], {"max_budget_usd": 0.5}),
+        (["--permission-mode", "manual"], {"permission_mode": "default"}),
+        (["--setting-sources", "user, local"], {"setting_sources": ("user", "local")}),
+        (["--plugin-dir", "a", "--plugin-dir", "b"], {"plugin_dir": ("a", "b")}),
+        (["--worktree", "--chrome"], {"unsimulated": ("--chrome", "--worktree")}),
+        (["--permission-prompts", "host", "--debug", "api"], {"unsimulated": ()}),
+    ],
+)
+def test_command_line_has_its_meaning(argv: list[str], fields: dict[str, Any]) -> None:
+    assert parsed(*argv) == Flags(**fields)
+
+
+@pytest.mark.parametrize(
+    ("argv", "error"),
+    [
+        (["--modle", "x"], "error: unknown option '--modle'\n(Did you mean --model?)"),
+        (["--print=x"], "error: unknown option '--print=x'\n(Did you mean --print?)"),
+        (["-x"], "error: unknown option '-x'"),
+        (["--cwd", "x"], "error: unknown option '--cwd'"),
+        (["--model"], "error: option '--model' argument missing"),
+        (
+            ["--max-turns", "x"],
+            "error: option '--max-turns' argument 'x' is invalid. must be a number",
+        ),
+        (
+            ["--input-format", "x"],
+            "argument 'x' is invalid. Allowed choices are text, stream-json.",
+        ),
+        (["--max-budget-usd", "0"], "must be a positive number greater than 0"),
+        (["--setting-sources", "x"], "Invalid setting source: x. Valid options are: user, project"),
+        (["--session-id", "x"], "Error: Invalid session ID. Must be a valid UUID."),
+        (STREAMS[:1], "Error: When using --print, --output-format=stream-json requires --verbose"),
+        (["--input-format=stream-json"], "requires output-format=stream-json"),
+        (["--include-partial-messages"], "requires --print and --output-format=stream-json"),
+    ],
+)
+def test_mistake_is_refused_with_its_reason(argv: list[str], error: str) -> None:
+    refused = parse(argv)
+    assert isinstance(refused, EarlyExit)
+    assert (refused.status, refused.stdout) == (1, "")
+    assert error in refused.stderr
+
+
+def test_unknown_effort_is_a_warning() -> None:
+    flags = parsed("--effort", "huge")
+    assert flags.effort is None
+    assert "Unknown --effort value 'huge'" in flags.warnings[0]
+
+
+def test_folder_is_a_flag_of_one_dialect() -> None:
+    flags = parse(["--cwd", "/", "--output-format=stream-json"], takes_folder=True)
+    assert isinstance(flags, Flags)
+    assert flags.cwd == "/"

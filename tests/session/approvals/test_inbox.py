@@ -1,0 +1,287 @@
+"""All pending requests: listed, followed, answered from anywhere, never lost."""
+
+from __future__ import annotations
+
+import random
+import threading
+from typing import Any
+
+import anyio
+import anyio.to_thread
+import pytest
+from tests.session.approvals.asking import COLOUR, SOON, ask, dialog, form, permission, plan
+
+from claudewire.approvals import (
+    AnswerError,
+    ApprovalRequest,
+    ApprovalState,
+    Change,
+    DialogRequest,
+    ElicitationRequest,
+    Inbox,
+    PermissionResultAllow,
+    PermissionResultDeny,
+    PlanRequest,
+    QuestionRequest,
+)
+from claudewire.concurrency import MailboxClosed
+
+pytestmark = pytest.mark.anyio
+
+NO = PermissionResultDeny("no")
+
+
+def pending(inbox: Inbox, command: str = "make", id: str = "1", session: str = "") -> Any:
+    request = permission(command, id, session)
+    inbox.add(request)
+    return request
+
+
+def noted(inbox: Inbox) -> list[str]:
+    """Follow an inbox, and return a growing list of its changes."""
+    seen: list[str] = []
+    inbox.on_change(lambda change: seen.append(f"{change.what} {change.request.id}"))
+    return seen
+
+
+# --- answering -----------------------------------------------------------------------------------
+
+
+def test_request_is_listed_while_it_is_pending() -> None:
+    inbox = Inbox()
+    request = pending(inbox)
+    assert (inbox.pending, inbox.get("1")) == ((request,), request)
+    assert request.resolve(request.allow())
+    assert (inbox.pending, inbox.get("1")) == ((), None)
+
+
+async def test_first_answer_counts() -> None:
+    inbox = Inbox()
+    request = pending(inbox)
+    assert request.resolve(NO, by="Ada")
+    assert not request.resolve(NO, by="Bob")
+    assert not request.resolve(request.allow())
+    assert not request.withdraw()
+    assert not inbox.act("1", "allow")
+    assert request.state is ApprovalState.ANSWERED
+    assert (request.by, request.ending) == ("Ada", "answered by Ada")
+    assert await request.wait() is request.result
+
+
+def test_request_is_answered_by_the_name_of_an_action() -> None:
+    inbox = Inbox()
+    request = pending(inbox)
+    for action, arguments, words in (
+        ("resolve", {}, "cannot be answered with 'resolve', only allow, deny"),
+        ("deny", {"because": "no"}, "does not take these arguments"),
+    ):
+        with pytest.raises(AnswerError, match=words):
+            inbox.act("1", action, arguments)
+    assert request.is_waiting
+    assert inbox.act("1", "deny", {"reason": "not now"}, by="Ada")
+    assert request.result == PermissionResultDeny("not now", tool_use_id="toolu_1")
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        permission(),
+        QuestionRequest(ask(COLOUR)),
+        PlanRequest(plan({})),
+        ElicitationRequest(form()),
+        DialogRequest(dialog()),
+    ],
+    ids=lambda it: it.kind,
+)
+def test_every_action_makes_an_answer(request_: ApprovalRequest[Any]) -> None:
+    arguments = {
+        "answer": {"answers": "Red"},
+        "respond": {"text": "No"},
+        "revise": {"feedback": "?"},
+    }
+    for action in request_.actions:
+        answer = request_.act(action, arguments.get(action, {}))
+        assert request_.is_waiting
+        assert type(request_.check(answer)) is type(answer)
+    assert request_.resolve(request_.refusal("no"))
+
+
+@pytest.mark.parametrize("wrong", [True, "allow", None, {"behavior": "allow"}])
+def test_wrong_answer_leaves_the_request_pending(wrong: Any) -> None:
+    inbox = Inbox()
+    request = pending(inbox)
+    with pytest.raises(TypeError, match="answers no permission: return `request"):
+        request.resolve(wrong)
+    assert request.is_waiting
+
+
+@pytest.mark.parametrize("_round", range(5))
+def test_exactly_one_of_many_threads_wins(_round: int) -> None:
+    inbox, start, won = Inbox(), threading.Barrier(8), list[str]()
+    request = pending(inbox)
+
+    def answer(number: str) -> None:
+        start.wait(SOON)
+        if request.resolve(PermissionResultDeny(number)):
+            won.append(number)
+
+    threads = [threading.Thread(target=answer, args=(str(number),)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(SOON)
+    assert [request.result.message] == won
+
+
+async def test_thousand_requests_are_answered_from_another_thread() -> None:
+    inbox, answers = Inbox(), dict[int, Any]()
+    seen = noted(inbox)
+
+    async def wait(number: int) -> None:
+        answers[number] = await pending(inbox, f"make {number}", f"r{number}").wait()
+
+    def answer_all() -> None:
+        waiting = list(inbox.pending)
+        random.Random(5).shuffle(waiting)
+        for request in waiting:
+            inbox.act(request.id, "deny", {"reason": f"not {request.title}"})
+
+    with anyio.fail_after(SOON):
+        async with anyio.create_task_group() as tasks:
+            for number in range(1000):
+                tasks.start_soon(wait, number)
+            await anyio.wait_all_tasks_blocked()
+            await anyio.to_thread.run_sync(answer_all)
+    for number in range(1000):
+        assert answers[number].message == f"not Bash: make {number}"
+    assert (inbox.pending, len(set(seen))) == ((), 2000)
+
+
+def test_request_that_ends_before_it_is_added_is_not_pending() -> None:
+    inbox, request = Inbox(), permission()
+    seen = noted(inbox)
+    request.withdraw()
+    inbox.add(request)
+    assert inbox.pending == ()
+    assert seen == ["added 1", "withdrawn 1"]
+
+
+@pytest.mark.parametrize(
+    ("session", "request_id", "id"),
+    [
+        ("", "1", "1"),
+        ("one", "req-1.2", "one.req-1.2"),
+        ("my work/1", "r?1", "my-work-1.r-1"),
+        ("größe", "1", "gr-e.1"),
+        ("a_b~c", "1", "a_b~c.1"),
+    ],
+)
+def test_id_is_safe_in_a_url(session: str, request_id: str, id: str) -> None:
+    assert permission(id=request_id, session=session).id == id
+
+
+# --- following -----------------------------------------------------------------------------------
+
+
+async def test_task_follows_pending_requests_and_changes() -> None:
+    inbox, seen = Inbox(), list[str]()
+    old = pending(inbox, id="1")
+
+    async def follow() -> None:
+        with inbox.changes() as changes:
+            async for change in changes:
+                seen.append(f"{change.what} {change.request.id}")
+                if len(seen) == 4:
+                    return
+
+    with anyio.fail_after(SOON):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(follow)
+            await anyio.wait_all_tasks_blocked()
+            pending(inbox, id="2").resolve(NO)
+            old.withdraw()
+    assert seen == ["added 1", "added 2", "answered 2", "withdrawn 1"]
+
+
+async def test_thread_follows_and_answers() -> None:
+    inbox, seen = Inbox(), list[str]()
+    changes = inbox.changes()
+
+    def follow() -> None:
+        for change in changes:
+            seen.append(change.what)
+            if change.what == "added":
+                inbox.act(change.request.id, "deny", {"reason": "not from this thread"})
+
+    thread = threading.Thread(target=follow)
+    thread.start()
+    with anyio.fail_after(SOON):
+        answer = await pending(inbox).wait()
+    changes.close()
+    thread.join(SOON)
+    assert answer.message == "not from this thread"
+    assert seen == ["added", "answered"]
+
+
+async def test_closed_reader_is_released() -> None:
+    changes = Inbox().changes()
+    with pytest.raises(TimeoutError):
+        changes.get(0.001)
+
+    async def follow() -> None:
+        assert [change async for change in changes] == []
+
+    with anyio.fail_after(SOON):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(follow)
+            await anyio.wait_all_tasks_blocked()
+            changes.close()
+    with pytest.raises(MailboxClosed):
+        changes.get(SOON)
+
+
+def test_callback_that_answers_keeps_the_order_for_others() -> None:
+    inbox, calls, late = Inbox(), list[str](), list[str]()
+
+    def decide(change: Change) -> None:
+        calls.append(f"{change.what} begins")
+        if change.what == "added":
+            inbox.on_change(lambda change: late.append(change.what))
+            inbox.act(change.request.id, "deny")
+        calls.append(f"{change.what} ends")
+
+    inbox.on_change(decide)
+    seen = noted(inbox)
+    assert not pending(inbox).is_waiting
+    assert seen == ["added 1", "answered 1"]
+    assert calls == ["added begins", "added ends", "answered begins", "answered ends"]
+    assert late == ["added", "answered"]
+
+
+def test_callback_that_fails_stops_no_other(caplog: pytest.LogCaptureFixture) -> None:
+    inbox = Inbox()
+
+    def fail(change: Change) -> None:
+        raise SystemExit("The window is gone")
+
+    inbox.on_change(fail)
+    seen = noted(inbox)
+    pending(inbox).resolve(NO)
+    assert seen == ["added 1", "answered 1"]
+    assert "The window is gone" in caplog.text
+
+
+def test_stopped_callback_gets_no_more_changes() -> None:
+    inbox, seen = Inbox(), list[str]()
+
+    def follow(change: Change) -> None:
+        seen.append(change.what)
+
+    stops = [inbox.on_change(follow) for _ in range(2)]
+    stops[0]()
+    request = pending(inbox)
+    assert seen == ["added"]
+    stops[1]()
+    stops[1]()
+    request.resolve(PermissionResultAllow())
+    assert seen == ["added"]

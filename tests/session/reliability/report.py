@@ -1,0 +1,80 @@
+"""Plays the whole matrix and prints it; see `scripts/faults`."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+import time
+from typing import get_args
+
+from tests.session.reliability.batches import Batch, run_batch
+from tests.session.reliability.cases import Phase
+from tests.session.reliability.matrix import Carrier, Flavour, Outcome
+from tests.session.reliability.table import DOCUMENT, Table, problems_of, replaced, table_of
+
+
+def main() -> int:
+    """Do what the command line says; give the exit status."""
+    parser = argparse.ArgumentParser(prog="scripts/faults", description=__doc__)
+    parser.add_argument("--write", action="store_true", help=f"write docs/{DOCUMENT.name}")
+    parser.add_argument("--check", action="store_true", help="only look whether it is complete")
+    given = parser.parse_args()
+    if given.check:
+        return _check()
+    batches = [_play(flavour, carrier) for flavour in get_args(Flavour) for carrier in _CARRIERS]
+    table = table_of(outcome for batch in batches for outcome in batch.outcomes)
+    _print(table)
+    broken = [problem for batch in batches for problem in _broken(batch)]
+    print(*broken, sep="\n")
+    count = sum(len(batch.outcomes) for batch in batches)
+    print(f"{count} cells, {len(broken)} promises broken")
+    if given.write and not broken:
+        text = DOCUMENT.read_text(encoding="utf-8")
+        DOCUMENT.write_text(replaced(text, table), encoding="utf-8")
+    return 1 if broken else 0
+
+
+_CARRIERS: tuple[Carrier, ...] = get_args(Carrier)
+
+
+def _check() -> int:
+    problems = problems_of(DOCUMENT.read_text(encoding="utf-8"))
+    for problem in problems:
+        print(f"docs/{DOCUMENT.name}: {problem}")
+    return 1 if problems else 0
+
+
+def _play(flavour: Flavour, carrier: Carrier) -> Batch:
+    started = time.monotonic()
+    batch = run_batch(flavour, carrier)
+    where = "in memory" if carrier == "memory" else "as a process"
+    seconds = time.monotonic() - started
+    left = "; ".join(batch.left) or "nothing left"
+    print(
+        f"{flavour:8}{where:14}{len(batch.outcomes):4} cells {seconds:5.1f} s  {left}", flush=True
+    )
+    return batch
+
+
+def _broken(batch: Batch) -> list[str]:
+    return [*batch.left, *(line for outcome in batch.outcomes for line in _lines(outcome))]
+
+
+def _lines(outcome: Outcome) -> list[str]:
+    return [f"{outcome.cell}: {problem}" for problem in outcome.problems]
+
+
+def _print(table: Table) -> None:
+    """Print it one phase after the other: six columns do not fit a terminal."""
+    for phase in Phase:
+        print(f"\n{phase}")
+        for title, outcomes in table.items():
+            print(f"  {title:42}{outcomes[phase]}")
+    print()
+
+
+if __name__ == "__main__":
+    # What a session warns of is what is played here.
+    logging.getLogger("claudewire").setLevel(logging.CRITICAL)
+    sys.exit(main())

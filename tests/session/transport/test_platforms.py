@@ -1,0 +1,218 @@
+"""Children and their descendants, seen from as near as possible."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Container, Iterator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+
+import pytest
+from tests.helpers.processes import (
+    ENV,
+    PATIENCE,
+    ended,
+    group_of,
+    is_alive,
+    killed_in_the_end,
+    python,
+    shell,
+)
+
+from claudewire.transport.platforms import Child, child, marks, start
+from claudewire.transport.platforms.exit_watcher import PidfdWatcher, ThreadWatcher
+from claudewire.transport.platforms.process_table import ProcessInfo, Table, descendants
+
+pytestmark = pytest.mark.skipif(
+    not Path("/proc/self/fd").exists(), reason="looks at /proc and at POSIX signals"
+)
+
+
+@contextmanager
+def family(argv: tuple[str, ...]) -> Iterator[tuple[Child, int]]:
+    """Start a program that prints a number; end it with all that it has started."""
+    started = start(argv, env=ENV)
+    try:
+        yield started, int(line(started))
+    finally:
+        started.end_now()
+        started.close()
+
+
+def wait(fd: int) -> None:
+    poll = select.poll()
+    poll.register(fd, select.POLLIN)
+    assert poll.poll(PATIENCE * 1000)
+
+
+def line(child: Child) -> bytes:
+    received = b""
+    while not received.endswith(b"\n"):
+        wait(child.stdout.fileno())
+        chunk = child.stdout.read()
+        assert chunk
+        received += chunk
+    return received
+
+
+def end(child: Child) -> None:
+    """End a child and kill the rest of it, within a bound."""
+    child.terminate()
+    wait(child.exited.fileno())
+    deadline = time.monotonic() + PATIENCE
+    while child.kill_rest():
+        assert time.monotonic() < deadline
+
+
+# --- the parts ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("has_pidfds", [True, False])
+def test_exit_is_noticed_with_and_without_pidfds(
+    has_pidfds: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not has_pidfds:
+        monkeypatch.delattr(os, "pidfd_open")
+    with family(shell("echo 1; read x; exit 7")) as (it, _):
+        assert type(it.exited) is (PidfdWatcher if has_pidfds else ThreadWatcher)
+        assert not it.poll()
+        it.stdin.close()
+        wait(it.exited.fileno())
+        assert it.poll()
+        assert it.returncode == 7
+
+
+def test_child_that_cannot_be_adopted_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(pid: int) -> None:
+        raise MemoryError(str(pid))
+
+    monkeypatch.setattr(child, "watch_exit", fail)
+    with pytest.raises(MemoryError) as caught:
+        start(shell("exec sleep 1000"), env=ENV)
+    assert not is_alive(int(str(caught.value)))
+
+
+def test_descendants_are_children_and_their_children() -> None:
+    parents = {2: 1, 3: 2, 4: 3, 5: 1, 6: 7, 7: 6}
+    table = {pid: ProcessInfo(pid, parent, pid, False, "1") for pid, parent in parents.items()}
+    assert {it.pid for it in descendants(2, table)} == {3, 4}
+    assert {it.pid for it in descendants(6, table)} == {6, 7}  # numbers that were given again
+
+
+# --- whole families -------------------------------------------------------------------------------
+
+RUNAWAY = python(
+    """
+    import signal, subprocess, sys
+    born = subprocess.Popen(["sh", "-c", "sleep 1000 & wait"], start_new_session=True)
+    print(born.pid, flush=True)
+    signal.pause()
+    """
+)
+LEADERLESS = python(
+    """
+    import signal, subprocess
+    code = "sleep 1000 >/dev/null & echo $!"
+    leader = subprocess.run(["sh", "-c", code], start_new_session=True, stdout=subprocess.PIPE)
+    print(leader.stdout.decode(), end="", flush=True)
+    signal.pause()
+    """
+)
+
+
+@pytest.mark.parametrize("program", [RUNAWAY, LEADERLESS], ids=["with leader", "without"])
+def test_processes_of_other_groups_are_killed(program: tuple[str, ...]) -> None:
+    with family(program) as (parent, runaway), killed_in_the_end(runaway):
+        assert os.getpgid(runaway) != parent.pid
+        end(parent)
+        assert not is_alive(runaway)
+        assert group_of(runaway) == set()
+
+
+def test_end_now_ends_all_at_once() -> None:
+    code = "trap '' TERM; sleep 1000 & sleep 1000 & echo 1; while :; do wait; done"
+    with family(shell(code)) as (it, _):
+        assert len(group_of(it.pid)) == 3
+        it.end_now()
+        assert it.is_released
+        assert group_of(it.pid) == set()
+        it.end_now()
+
+
+def test_fork_of_this_process_does_nothing_to_a_child() -> None:
+    code = "sleep 1000 & setsid sh -c 'echo $$; exec sleep 1000' & wait"
+    with family(shell(code)) as (it, runaway), killed_in_the_end(runaway):
+        it.note_descendants()
+        it._owner += 1
+        for act in (it.kill, it.terminate, it.end_now, it.release, it.note_descendants):
+            act()
+        it.send_signal(signal.SIGKILL)
+        assert not it.kill_rest()
+        it._owner -= 1
+        assert len(group_of(it.pid)) == 2
+        assert is_alive(runaway)
+        assert not it.poll()
+
+
+def test_stranger_with_the_same_number_is_left_alone() -> None:
+    """The number is put in by hand: a system gives a number again when it likes."""
+    with family(shell("echo 1; exec sleep 1000")) as (gone, _):
+        gone.end_now()
+        with ended(subprocess.Popen(["sleep", "1000"], start_new_session=True)) as stranger:
+            gone.pid = stranger.pid
+            gone.kill()
+            gone.terminate()
+            gone.send_signal(signal.SIGKILL)
+            assert not gone.kill_rest()
+            stranger.send_signal(signal.SIGUSR1)  # any earlier signal would have come first
+            assert stranger.wait(PATIENCE) == -signal.SIGUSR1
+
+
+def test_starting_programs_of_others_do_not_delay_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine some processes show nothing at any time, and always others."""
+    numbers = count(10**8)
+
+    def busy_table(without: Container[int]) -> Table:
+        number = next(numbers)
+        return {number: ProcessInfo(number, 1, 1, False, str(2**60))}
+
+    with family(shell("echo 1; exec cat")) as (it, _):
+        it.kill()
+        wait(it.exited.fileno())
+        monkeypatch.setattr(child, "process_table", busy_table)
+        monkeypatch.setattr(marks, "_marks_of", lambda pid: None)
+        assert it.kill_rest()
+        assert not it.kill_rest()
+
+
+ORPHANAGE = """
+import ctypes, os, select, sys
+from claudewire.transport.platforms import start
+ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # orphans become our children, as those of process 1 do
+family = start(("/bin/sh", "-c", "sleep 1000 & echo $!; exit"), env={"PATH": "/usr/bin:/bin"})
+poll = select.poll()
+poll.register(family.exited.fileno())
+poll.poll()
+orphan = int(family.stdout.read())
+while family.kill_rest():
+    pass
+print(os.path.exists(f"/proc/{orphan}"))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="there are no subreapers")
+def test_orphans_that_have_become_ours_are_reaped() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", ORPHANAGE],
+        stdout=subprocess.PIPE,
+        encoding="utf-8",
+        timeout=PATIENCE,
+        check=True,
+    )
+    assert done.stdout == "False\n"
