@@ -169,7 +169,9 @@ def test_secrets_are_in_private_files_only() -> None:
         assert SECRET not in " ".join(said)
         paths = dict(word.split("=", 1) for word in said if "=" in word)
         paths["--settings"] = said[said.index("--settings") + 1]
-        read = {flag: Path(it).read_text() for flag, it in paths.items() if it.startswith("/")}
+        read = {
+            flag: Path(it).read_text("utf-8") for flag, it in paths.items() if it.startswith("/")
+        }
     assert read["--system-prompt-file"] == f"System {SECRET}"
     assert read["--append-system-prompt-file"] == f"Append {SECRET}"
     assert read["--append-subagent-system-prompt-file"] == f"Subagents {SECRET}"

@@ -79,6 +79,11 @@ class InitializeResult(Record):
     user_output_styles_dir: str | None = None
     other_hook_ask_outranks_host: bool | None = None
     hooks_when_unanswered_kept: int | None = None  # since 2.1.326
+    ide_rc_auto_enable_gate: bool | None = None
+    remote_control_available: bool | None = None
+    remote_control_auto_enable: bool | None = None
+    remote_control_auto_on_by_default: bool | None = None
+    remote_control_auto_connect_default: bool | None = None
 
 
 class Initialize(RequestBody[InitializeResult], tag="initialize", rename="camel"):
