@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
@@ -47,6 +48,18 @@ async def opened(peer: Peer, **changes: Any) -> Session:
             tasks.start_soon(peer.welcome)
             await session.start()
     return session
+
+
+@asynccontextmanager
+async def connected(
+    peer: Peer | None = None, *, within: float = SOON, **changes: Any
+) -> AsyncIterator[tuple[Session, Peer]]:
+    """Open a session with a peer, and close it unless the test fails."""
+    peer = peer or Peer()
+    with anyio.fail_after(within):
+        session = await opened(peer, **changes)
+        yield session, peer
+        await session.close()
 
 
 async def soon(true: Callable[[], object]) -> None:

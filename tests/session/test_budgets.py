@@ -11,8 +11,8 @@ import anyio.to_thread
 import pytest
 from tests.helpers import messages as saying
 from tests.helpers.clock import simulated_time
-from tests.helpers.peer import SOON, Peer
-from tests.helpers.sessions import opened, options
+from tests.helpers.peer import SOON
+from tests.helpers.sessions import connected, options
 
 import claudewire
 from claudewire import Budget, BudgetExceeded, Session, SharedBudget, TurnState, sync
@@ -89,9 +89,7 @@ async def test_limit_reached_with_a_result_stops_no_turn() -> None:
 @simulated_time
 @pytest.mark.parametrize("per", ["turn", "session"])
 async def test_cli_that_ignores_a_used_up_budget_is_ended(per: Any) -> None:
-    peer = Peer()
-    session = await opened(peer, budgets=[Budget(calls=2, per=per)])
-    with anyio.fail_after(10 * SOON):
+    async with connected(within=10 * SOON, budgets=[Budget(calls=2, per=per)]) as (session, peer):
         turn = session.send("hello")
         await peer.say(saying.text(), saying.text())
         with pytest.raises(BudgetExceeded, match="2 of 2 model calls") as caught:
@@ -99,7 +97,6 @@ async def test_cli_that_ignores_a_used_up_budget_is_ended(per: Any) -> None:
         await peer.hear_request(Interrupt)
         assert session.failure is caught.value
         assert session.state == "failed"
-        await session.close()
 
 
 # --- shared budgets -------------------------------------------------------------------------------
@@ -214,9 +211,7 @@ async def test_warning_of_a_shared_budget_is_given_once() -> None:
 async def test_limit_just_before_a_result_fails_that_turn_alone(
     per: Literal["turn", "session"],
 ) -> None:
-    peer = Peer()
-    claude = await opened(peer, budgets=[Budget(calls=1, per=per)])
-    with anyio.fail_after(SOON):
+    async with connected(budgets=[Budget(calls=1, per=per)]) as (claude, peer):
         turn, after = claude.send("one"), claude.send("two")
         await peer.hear_prompt()
         await peer.say(saying.text(), saying.result())  # at once, so that both are read together
@@ -229,4 +224,3 @@ async def test_limit_just_before_a_result_fails_that_turn_alone(
         else:
             with pytest.raises(BudgetExceeded):
                 await after
-        await claude.close()

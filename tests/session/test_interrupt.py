@@ -11,7 +11,7 @@ import pytest
 from tests.helpers import messages as saying
 from tests.helpers.clock import simulated_time
 from tests.helpers.peer import SOON, Peer, Through
-from tests.helpers.sessions import SOME_CLI, never, opened, options, simulated, soon
+from tests.helpers.sessions import SOME_CLI, connected, never, opened, options, simulated, soon
 
 from claudewire.errors import CLIError, RequestTimeout, TurnCancelled
 from claudewire.session import Escalation, InterruptReceipt, Session, TurnState
@@ -97,9 +97,7 @@ async def test_interrupt_works_during_a_permission(version: str) -> None:
 
 async def test_turn_that_begins_later_is_interrupted_again() -> None:
     """A CLI that has the prompt and has not begun acknowledges, and does nothing."""
-    peer = Peer()
-    session = await opened(peer)
-    with anyio.fail_after(SOON):
+    async with connected() as (session, peer):
         async with anyio.create_task_group() as tasks:
             interrupt = Interrupting(session)
             turn = session.send("hello")
@@ -115,7 +113,6 @@ async def test_turn_that_begins_later_is_interrupted_again() -> None:
         assert receipt.turn is turn
         assert receipt.steps == ("interrupt",)
         assert receipt.result is not None
-        await session.close()
 
 
 # --- what waits -----------------------------------------------------------------------------------
@@ -143,9 +140,7 @@ async def test_queued_cancel_drops_prompts_here_and_in_the_cli() -> None:
 
 
 async def test_answer_to_an_interrupt_names_dropped_prompts() -> None:
-    peer = Peer()
-    session = await opened(peer)
-    with anyio.fail_after(SOON):
+    async with connected() as (session, peer):
         turn = session.send("hello")
         await peer.say(saying.lifecycle(turn.uuid, "started"))
         await turn.started.wait()
@@ -162,7 +157,6 @@ async def test_answer_to_an_interrupt_names_dropped_prompts() -> None:
             await peer.answer(request, InterruptResult([], cancelled=[str(second.uuid), "other"]))
             await peer.say(saying.result(user_message_uuid=turn.uuid))
         await session.wait_idle()
-        await session.close()
 
 
 # --- when the CLI does not stop -------------------------------------------------------------------
@@ -171,9 +165,7 @@ async def test_answer_to_an_interrupt_names_dropped_prompts() -> None:
 @simulated_time
 @pytest.mark.parametrize("is_running", [True, False])
 async def test_missing_acknowledgement_raises_a_timeout(is_running: bool) -> None:
-    peer = Peer()
-    session = await opened(peer)
-    with anyio.fail_after(SOON):
+    async with connected() as (session, peer):
         if is_running:
             session.send("hello")
             await peer.say(saying.text())
@@ -182,14 +174,11 @@ async def test_missing_acknowledgement_raises_a_timeout(is_running: bool) -> Non
         request = await peer.hear_request(Interrupt)
         assert (await peer.hear(Cancel)).id == request.id
         assert [it.is_over for it in session.turns] == [False] * is_running
-        await session.close()
 
 
 @simulated_time
 async def test_result_without_acknowledgement_stops_the_turn() -> None:
-    peer = Peer()
-    session = await opened(peer)
-    with anyio.fail_after(SOON):
+    async with connected() as (session, peer):
         turn = session.send("hello")
         async with anyio.create_task_group() as tasks:
             receipts = []
@@ -203,14 +192,11 @@ async def test_result_without_acknowledgement_stops_the_turn() -> None:
         assert not receipts[0].acknowledged
         assert receipts[0].turn is turn
         assert receipts[0].result is not None
-        await session.close()
 
 
 @simulated_time
 async def test_receipt_without_a_result_in_time_has_none() -> None:
-    peer = Peer()
-    session = await opened(peer)
-    with anyio.fail_after(SOON):
+    async with connected() as (session, peer):
         turn = session.send("hello")
         await peer.say(saying.text())
         await turn.started.wait()
@@ -225,7 +211,6 @@ async def test_receipt_without_a_result_in_time_has_none() -> None:
         assert receipts[0].acknowledged
         assert receipts[0].result is None
         assert receipts[0].turn is turn
-        await session.close()
 
 
 class Signalled(Through):
@@ -311,27 +296,6 @@ async def test_refused_step_is_followed_by_the_next_at_once() -> None:
         assert receipt.steps == ("interrupt", "interrupt", "end_session", "SIGINT", "kill")
         with pytest.raises(CLIError, match="was killed"):
             await turn
-
-
-@simulated_time
-async def test_cli_that_ignores_all_steps_is_killed() -> None:
-    peer = Peer()
-    transport = Signalled(peer, obeys=False)
-    session = Session(options(), transport=transport)
-    with anyio.fail_after(SOON):
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(peer.welcome)
-            await session.start()
-        turn = session.send("hello")
-        await peer.say(saying.text())
-        await turn.started.wait()
-        receipt = await session.interrupt(escalate=QUICKLY)
-        assert receipt.steps == ("interrupt", "interrupt", "end_session", "SIGINT", "kill")
-        assert session.state == "failed"
-        with pytest.raises(CLIError, match="did not stop") as caught:
-            await turn
-        assert session.failure is caught.value
-        await peer.hear_end()
 
 
 async def test_escalation_can_restart_and_keep_the_queue() -> None:

@@ -10,7 +10,7 @@ import anyio
 import pytest
 from tests.helpers import messages as saying
 from tests.helpers.peer import SOON, Peer
-from tests.helpers.sessions import SOME_CLI, echo, opened, options
+from tests.helpers.sessions import SOME_CLI, connected, echo, opened, options
 
 import claudewire
 from claudewire.approvals import Inbox, PermissionRequest, PermissionResult
@@ -26,9 +26,7 @@ pytestmark = pytest.mark.anyio
 
 async def test_inbox_has_the_name_and_ids_for_urls() -> None:
     inbox = Inbox()
-    peer = Peer()
-    with anyio.fail_after(SOON):
-        session = await opened(peer, name="Ada's chat / 7", approver="inbox", inbox=inbox)
+    async with connected(name="Ada's chat / 7", approver="inbox", inbox=inbox) as (session, peer):
         with inbox.changes() as changes:
             await peer.write(
                 b'{"type":"control_request","request_id":"a/b?c d","request":{"subtype":'
@@ -38,7 +36,6 @@ async def test_inbox_has_the_name_and_ids_for_urls() -> None:
         assert change.request.session == session.name == "Ada's chat / 7"
         assert change.request.id == "Ada-s-chat-7.a-b-c-d"
         assert inbox.get("Ada-s-chat-7.a-b-c-d") is change.request
-        await session.close()
 
 
 async def test_session_without_a_name_has_a_number() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 import pytest
 from tests.helpers.peer import SOON, Peer
-from tests.helpers.sessions import SOME_CLI, opened, options
+from tests.helpers.sessions import SOME_CLI, connected, options
 
 from claudewire.approvals import Inbox, PermissionRequest, PermissionResult
 from claudewire.errors import CLIError
@@ -56,13 +56,10 @@ async def test_options_of_decisions_reach_the_approvers() -> None:
 async def test_request_without_a_handler_is_refused(
     body: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    peer = Peer()
-    session = await opened(peer)
-    with anyio.fail_after(SOON):
+    async with connected() as (_, peer):
         id = await peer.ask(body)
         await peer.hear(Failure)
         assert id not in peer.connection.asked
-        await session.close()
     assert f"No handler is registered for {name_of(body)}" in caplog.text
 
 

@@ -14,8 +14,8 @@ from tests.helpers.peer import SOON, Peer
 from tests.helpers.sessions import (
     SOME_CLI,
     allow,
+    connected,
     echo,
-    opened,
     options,
     session_with,
     simulated,
@@ -194,20 +194,6 @@ async def test_prompts_taken_up_together_all_end(version: str, is_idle: bool) ->
 
 
 @pytest.mark.parametrize("version", NARRATORS)
-async def test_turn_stopped_by_priority_now_is_not_ok(
-    version: str,
-) -> None:
-    with anyio.fail_after(SOON):
-        async with simulated(wait_for_ever, version=version) as session:
-            first, second = session.send("wait"), session.send("waits")
-            await first.started.wait()
-            now = session.send("now", priority="now")
-            assert not (await first).ok
-            assert (await now).text == "now is done"
-            assert (await second).text == "waits is done"
-
-
-@pytest.mark.parametrize("version", NARRATORS)
 async def test_priority_now_withdraws_a_pending_permission(
     version: str,
 ) -> None:
@@ -237,21 +223,11 @@ async def test_priority_now_withdraws_a_pending_permission(
             await withdrawn.wait()
 
 
-async def test_old_cli_gets_one_prompt_at_a_time() -> None:
-    with anyio.fail_after(SOON):
-        async with simulated(echo, version="2.1.17") as session:
-            turns = [session.send("one"), session.send("two", priority="now")]
-            assert turns[1].state == "held"
-            assert [(await turn).text for turn in turns] == ["You said one.", "You said two."]
-
-
 # --- told without a question ----------------------------------------------------------------------
 
 
 async def test_add_context_is_sent_at_once_without_a_turn() -> None:
-    peer = Peer()
-    session = await opened(peer)
-    with anyio.fail_after(SOON):
+    async with connected() as (session, peer):
         session.add_context("The build is green.")
         note = await peer.hear_prompt()
         assert (note.text, note.should_query) == ("The build is green.", False)
@@ -265,7 +241,6 @@ async def test_add_context_is_sent_at_once_without_a_turn() -> None:
         assert (await peer.hear_prompt()).text == "The tests are red."
         await peer.say(saying.result())
         assert (await turn).ok
-        await session.close()
     with pytest.raises(SessionClosed):
         session.add_context("Too late.")
 
@@ -294,9 +269,7 @@ async def test_next_prompt_has_the_context_and_its_own_reply(version: str) -> No
 
 @pytest.mark.parametrize("is_named", [False, True], ids=["2.1.250", "2.1.325"])
 async def test_empty_result_of_a_context_is_a_notice(is_named: bool) -> None:
-    peer = Peer()
-    session = await opened(peer)
-    with anyio.fail_after(SOON):
+    async with connected() as (session, peer):
         session.add_context("The build is green.")
         note = await peer.hear_prompt()
         turn = session.send("So?")
@@ -309,7 +282,6 @@ async def test_empty_result_of_a_context_is_a_notice(is_named: bool) -> None:
         assert (await turn).text == "Yes."
         assert empty.uuid in [it.uuid for it in session.notices if isinstance(it, ResultMessage)]
         assert session.turns == ()
-        await session.close()
 
 
 async def test_old_cli_gets_context_before_the_next_prompt() -> None:
@@ -348,9 +320,7 @@ async def test_dropped_context_is_logged(
 async def test_context_dropped_by_the_cli_is_sent_again(
     state: str,
 ) -> None:
-    peer = Peer()
-    session = await opened(peer)
-    with anyio.fail_after(SOON):
+    async with connected() as (session, peer):
         running = session.send("Go")
         await peer.say(saying.lifecycle((await peer.hear_prompt()).uuid, "started"))
         session.add_context("The build is green.")
@@ -366,7 +336,6 @@ async def test_context_dropped_by_the_cli_is_sent_again(
         session.send("So?")
         expected = "The build is green.So?" if state == "cancelled" else "So?"
         assert (await peer.hear_prompt()).text == expected
-        await session.close()
 
 
 async def test_next_cli_gets_unread_context() -> None:
@@ -412,9 +381,7 @@ async def test_held_turn_can_be_cancelled() -> None:
 
 
 async def test_sent_turn_can_be_cancelled_before_it_begins() -> None:
-    peer = Peer()
-    session = await opened(peer)
-    with anyio.fail_after(SOON):
+    async with connected() as (session, peer):
         turn, after = session.send("hello"), session.send("after")
         await peer.hear_prompt()
         async with anyio.create_task_group() as tasks:
@@ -430,7 +397,6 @@ async def test_sent_turn_can_be_cancelled_before_it_begins() -> None:
         assert outcome == [True]
         assert turn.state == "cancelled"
         assert (await peer.hear_prompt()).uuid == after.uuid
-        await session.close()
 
 
 async def test_old_cli_cannot_give_a_prompt_back() -> None:
@@ -443,9 +409,7 @@ async def test_old_cli_cannot_give_a_prompt_back() -> None:
 
 
 async def test_prompt_discarded_by_the_cli_ends_its_turn() -> None:
-    peer = Peer()
-    session = await opened(peer)
-    with anyio.fail_after(SOON):
+    async with connected() as (session, peer):
         turn, after = session.send("hello"), session.send("after")
         prompt = await peer.hear_prompt()
         await peer.say(saying.lifecycle(prompt.uuid, "discarded"))
@@ -454,7 +418,6 @@ async def test_prompt_discarded_by_the_cli_ends_its_turn() -> None:
         assert (await peer.hear_prompt()).uuid == after.uuid
         await peer.say(saying.result(user_message_uuid=after.uuid))
         assert (await after).ok
-        await session.close()
 
 
 # --- not asked for --------------------------------------------------------------------------------
@@ -508,9 +471,7 @@ async def test_unsolicited_result_shifts_no_reply(
 
 
 async def test_unsolicited_turn_holds_prompts_back() -> None:
-    peer = Peer()
-    session = await opened(peer)
-    with anyio.fail_after(SOON):
+    async with connected() as (session, peer):
         await peer.say(saying.text())
         await soon(lambda: session._core.conversation.is_busy)
         turn = session.send("hello")
@@ -518,7 +479,6 @@ async def test_unsolicited_turn_holds_prompts_back() -> None:
         assert session.state == "busy"
         await peer.say(saying.wake_up_result())
         assert (await peer.hear_prompt()).uuid == turn.uuid
-        await session.close()
 
 
 @pytest.mark.parametrize(
@@ -528,12 +488,9 @@ async def test_unsolicited_turn_holds_prompts_back() -> None:
 async def test_verbatim_prompts_are_marked_as_composed(
     option: bool, field: Any, sent: bool | None
 ) -> None:
-    peer = Peer()
-    session = await opened(peer, verbatim_prompts=option)
-    with anyio.fail_after(SOON):
+    async with connected(verbatim_prompts=option) as (session, peer):
         session.send("/hello", **field)
         assert (await peer.hear_prompt()).client_composed is sent
-        await session.close()
 
 
 # --- until nothing is to be done ------------------------------------------------------------------
@@ -564,9 +521,7 @@ async def test_stopped_task_is_over_without_a_report(
 ) -> None:
     """2.1.100 does not tell of the end, and refuses to stop what it no longer has."""
     monkeypatch.setattr(core, "TURN_FOLLOWS_WITHIN", 0.0)
-    peer = Peer()
-    session = await opened(peer)
-    with anyio.fail_after(SOON):
+    async with connected() as (session, peer):
         await peer.say(saying.task_started("t1"))
         await soon(lambda: not session.tasks.idle)
         async with anyio.create_task_group() as tasks:
@@ -578,21 +533,18 @@ async def test_stopped_task_is_over_without_a_report(
                 await peer.answer(request)
         (task,) = session.tasks
         assert (task.status, session.tasks.idle) == ("stopped", True)
-        await session.close()
 
 
 async def test_end_of_a_task_without_a_turn_is_idle(monkeypatch: pytest.MonkeyPatch) -> None:
     """No turn follows, so nothing else tells that there is nothing more to do."""
     monkeypatch.setattr(core, "TURN_FOLLOWS_WITHIN", 0.0)
-    peer = Peer()
-    session = await opened(peer)
-    was_idle: list[bool] = []
+    async with connected() as (session, peer):
+        was_idle: list[bool] = []
 
-    async def wait() -> None:
-        await session.wait_idle()
-        was_idle.append(session.tasks.idle)
+        async def wait() -> None:
+            await session.wait_idle()
+            was_idle.append(session.tasks.idle)
 
-    with anyio.fail_after(SOON):
         await peer.say(saying.task_started("t1"))
         await soon(lambda: not session.tasks.idle)
         async with anyio.create_task_group() as tasks:
@@ -601,22 +553,19 @@ async def test_end_of_a_task_without_a_turn_is_idle(monkeypatch: pytest.MonkeyPa
             assert was_idle == []
             await peer.say(saying.task_ended("t1"))
         assert was_idle == [True]
-        await session.close()
 
 
 async def test_wait_idle_waits_for_the_turn_after_a_task(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(core, "TURN_FOLLOWS_WITHIN", SOON)
-    peer = Peer()
-    session = await opened(peer)
-    unread: list[int] = []
+    async with connected() as (session, peer):
+        unread: list[int] = []
 
-    async def wait() -> None:
-        await session.wait_idle()
-        unread.append(session.unread)
+        async def wait() -> None:
+            await session.wait_idle()
+            unread.append(session.unread)
 
-    with anyio.fail_after(SOON):
         await peer.say(saying.task_started("t1"))
         await soon(lambda: not session.tasks.idle)
         async with anyio.create_task_group() as tasks:
@@ -631,10 +580,6 @@ async def test_wait_idle_waits_for_the_turn_after_a_task(
             monkeypatch.setattr(core, "TURN_FOLLOWS_WITHIN", 0.0)  # no further turn follows
             await peer.say(saying.wake_up_result())
         assert unread == [2]
-        await session.close()
-
-
-# --- what came before the end is there ------------------------------------------------------------
 
 
 # --- an unsolicited turn in the middle of another -------------------------------------------------
@@ -660,14 +605,11 @@ async def test_unsolicited_turn_does_not_leak_into_another(at: int) -> None:
 
 async def test_deferred_messages_return_to_the_running_turn() -> None:
     """An `init` that names no prompt need not be the beginning of another turn."""
-    peer = Peer()
-    session = await opened(peer)
-    turn = session.send("hello")
-    with anyio.fail_after(SOON):
+    async with connected() as (session, peer):
+        turn = session.send("hello")
         await peer.hear_prompt()
         said = [saying.text("one"), saying.init(), saying.text("two"), saying.result("done")]
         await peer.say(saying.lifecycle(turn.uuid, "started"), *said)
         reply = await turn
         assert [type(it) for it in reply.messages[1:]] == [type(it) for it in said]
         assert session.notices == ()
-        await session.close()

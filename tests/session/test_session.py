@@ -18,6 +18,7 @@ from tests.helpers.programs import ASKS
 from tests.helpers.sessions import (
     SOME_CLI,
     allow,
+    connected,
     echo,
     opened,
     options,
@@ -48,13 +49,10 @@ from claudewire.wire import (
     GetSettings,
     Initialize,
     Interrupt,
-    InvalidLine,
     PermissionResult,
     PermissionResultAllow,
-    PermissionResultDeny,
     Request,
     SetModel,
-    UnknownMessage,
 )
 
 pytestmark = pytest.mark.anyio
@@ -464,30 +462,10 @@ def test_end_of_the_event_loop_kills_the_cli(backend: str) -> None:
 
 
 async def test_last_thousand_notices_are_kept() -> None:
-    peer = Peer()
-    session = await opened(peer)
-    await peer.write(b"".join(b"%d\n" % number for number in range(1003)))
-    with anyio.fail_after(SOON):
+    async with connected() as (session, peer):
+        await peer.write(b"".join(b"%d\n" % number for number in range(1003)))
         await soon(lambda: session.notices and session.notices[-1].line == b"1002")
         assert [it.line for it in session.notices] == [b"%d" % number for number in range(3, 1003)]
-        await session.close()
-
-
-async def test_bad_lines_and_unknown_messages_are_notices() -> None:
-    peer = Peer()
-    session = await opened(peer)
-    await peer.write(b'this is not JSON\n{"type":"new_in_the_next_release","x":1}\n')
-    await soon(lambda: len(session.notices) == 2)
-    noise, unknown = session.notices
-    assert isinstance(noise, InvalidLine)
-    assert isinstance(unknown, UnknownMessage)
-    # and one bad line is not the end
-    turn = session.send("hello")
-    await peer.hear_prompt()
-    await peer.say(saying.text(), saying.result())
-    with anyio.fail_after(SOON):
-        assert (await turn).ok
-        await session.close()
 
 
 async def test_subscription_yields_all_events() -> None:
@@ -549,22 +527,7 @@ async def test_repeated_error_keeps_a_short_traceback() -> None:
 
 async def test_on_stderr_gets_whole_characters() -> None:
     heard: list[str] = []
-    peer = Peer()
-    session = await opened(peer, on_stderr=heard.append)
-    peer.end.send_stderr(b"caf\xc3")
-    peer.end.send_stderr(b"\xa9\n")
-    await soon(lambda: "".join(heard) == "café\n")
-    with anyio.fail_after(SOON):
-        await session.close()
-
-
-async def test_permission_without_a_handler_is_denied(caplog: pytest.LogCaptureFixture) -> None:
-    peer = Peer()
-    session = await opened(peer)
-    events = session.events()
-    await peer.ask(CanUseTool("Bash", {}, tool_use_id="toolu_1"))
-    answer = await peer.hear(Answer)
-    assert isinstance(answer.body, PermissionResultDeny)
-    assert [type(it) for it in events.take()] == [Request]
-    with anyio.fail_after(SOON):
-        await session.close()
+    async with connected(on_stderr=heard.append) as (_, peer):
+        peer.end.send_stderr(b"caf\xc3")
+        peer.end.send_stderr(b"\xa9\n")
+        await soon(lambda: "".join(heard) == "café\n")

@@ -258,6 +258,3 @@ def test_text_is_whole_whatever_pieces_are_dropped(
         assert got + "".join([it async for it in pieces]) == "".join(words)
 
     anyio.run(check)
-
-
-# --- every end is seen by all ---------------------------------------------------------------------

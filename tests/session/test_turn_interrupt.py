@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 
 import anyio
 import anyio.lowlevel
@@ -13,7 +13,7 @@ import pytest
 from tests.helpers import messages as saying
 from tests.helpers.clock import simulated_time
 from tests.helpers.peer import SOON, Peer
-from tests.helpers.sessions import opened, simulated, soon
+from tests.helpers.sessions import connected, opened, simulated, soon
 
 from claudewire.errors import TurnCancelled
 from claudewire.options import Timeouts
@@ -72,13 +72,6 @@ async def heard_all(peer: Peer, session: Session) -> None:
         await session.close()
 
 
-@asynccontextmanager
-async def talking(peer: Peer) -> AsyncIterator[Session]:
-    session = await opened(peer)
-    yield session
-    await session.close()
-
-
 async def prompted(peer: Peer, session: Session, *texts: str) -> list[Turn]:
     """Send prompts, of which the first one runs then."""
     turns = [session.send(text) for text in texts]
@@ -103,59 +96,53 @@ async def sent_early(peer: Peer, session: Session) -> tuple[Turn, Turn]:
 
 
 async def test_held_turn_is_withdrawn_and_the_running_one_goes_on() -> None:
-    peer = Peer()
-    with anyio.fail_after(SOON):
-        async with talking(peer) as session:
-            one, two, three = await prompted(peer, session, "one", "two", "three")
-            receipt = await two.interrupt()
-            assert receipt == InterruptReceipt(
-                False, two, None, (one, three), (two,), outcome="withdrawn"
-            )
-            with pytest.raises(TurnCancelled):
-                await two
-            await peer.say(saying.result())
-            assert (await one).ok
-            assert (await peer.hear_prompt()).text == "three"
-            assert interrupts(peer) == 0
+    async with connected() as (session, peer):
+        one, two, three = await prompted(peer, session, "one", "two", "three")
+        receipt = await two.interrupt()
+        assert receipt == InterruptReceipt(
+            False, two, None, (one, three), (two,), outcome="withdrawn"
+        )
+        with pytest.raises(TurnCancelled):
+            await two
+        await peer.say(saying.result())
+        assert (await one).ok
+        assert (await peer.hear_prompt()).text == "three"
+        assert interrupts(peer) == 0
 
 
 async def test_interrupt_of_an_ended_turn_stops_nothing() -> None:
-    peer = Peer()
-    with anyio.fail_after(SOON):
-        async with talking(peer) as session:
-            one, two = await prompted(peer, session, "one", "two")
-            await peer.say(saying.result("first"))
-            await peer.hear_prompt()
-            receipt = await one.interrupt()
-            assert receipt.outcome == "was_over"
-            assert receipt.result is (await one).result
-            assert not receipt.acknowledged
-            assert receipt.steps == ()
-            await peer.say(saying.result("second"))
-            assert (await two).text == "second"
-            assert interrupts(peer) == 0
+    async with connected() as (session, peer):
+        one, two = await prompted(peer, session, "one", "two")
+        await peer.say(saying.result("first"))
+        await peer.hear_prompt()
+        receipt = await one.interrupt()
+        assert receipt.outcome == "was_over"
+        assert receipt.result is (await one).result
+        assert not receipt.acknowledged
+        assert receipt.steps == ()
+        await peer.say(saying.result("second"))
+        assert (await two).text == "second"
+        assert interrupts(peer) == 0
 
 
 async def test_next_prompt_waits_for_the_answer_to_an_interrupt() -> None:
     """The turn ends by itself while the interrupt is on its way."""
-    peer = Peer()
-    with anyio.fail_after(SOON):
-        async with talking(peer) as session:
-            one, two = await prompted(peer, session, "one", "two")
-            async with anyio.create_task_group() as tasks:
-                interrupt = Interrupting(one)
-                tasks.start_soon(interrupt)
-                request = await peer.hear_request(Interrupt)
-                await peer.say(saying.result())
-                await one
-                await anyio.wait_all_tasks_blocked()
-                assert two.state is TurnState.HELD
-                await peer.answer(request)
-                await peer.hear_prompt()
-            assert interrupt.receipt.outcome == "was_over"
-            assert interrupt.receipt.acknowledged
+    async with connected() as (session, peer):
+        one, two = await prompted(peer, session, "one", "two")
+        async with anyio.create_task_group() as tasks:
+            interrupt = Interrupting(one)
+            tasks.start_soon(interrupt)
+            request = await peer.hear_request(Interrupt)
             await peer.say(saying.result())
-            assert (await two).ok
+            await one
+            await anyio.wait_all_tasks_blocked()
+            assert two.state is TurnState.HELD
+            await peer.answer(request)
+            await peer.hear_prompt()
+        assert interrupt.receipt.outcome == "was_over"
+        assert interrupt.receipt.acknowledged
+        await peer.say(saying.result())
+        assert (await two).ok
 
 
 @simulated_time
@@ -180,67 +167,59 @@ async def test_overtaken_unsolicited_turn_is_left_alone() -> None:
 
 
 async def test_turn_in_the_queue_of_the_cli_is_withdrawn() -> None:
-    peer = Peer()
-    with anyio.fail_after(SOON):
-        async with talking(peer) as session:
-            one, two = await sent_early(peer, session)
-            async with anyio.create_task_group() as tasks:
-                interrupt = Interrupting(two)
-                tasks.start_soon(interrupt)
-                request = await peer.hear_request(CancelAsyncMessage)
-                await peer.answer(request, CancelAsyncMessageResult(cancelled=True))
-            assert interrupt.receipt.outcome == "withdrawn"
-            assert interrupt.receipt.still_queued == (one,)
-            assert interrupts(peer) == 0
+    async with connected() as (session, peer):
+        one, two = await sent_early(peer, session)
+        async with anyio.create_task_group() as tasks:
+            interrupt = Interrupting(two)
+            tasks.start_soon(interrupt)
+            request = await peer.hear_request(CancelAsyncMessage)
+            await peer.answer(request, CancelAsyncMessageResult(cancelled=True))
+        assert interrupt.receipt.outcome == "withdrawn"
+        assert interrupt.receipt.still_queued == (one,)
+        assert interrupts(peer) == 0
 
 
 async def test_turn_not_given_back_is_stopped_when_it_runs() -> None:
-    peer = Peer()
-    with anyio.fail_after(SOON):
-        async with talking(peer) as session:
-            one, two = await sent_early(peer, session)
-            async with anyio.create_task_group() as tasks:
-                interrupt = Interrupting(two)
-                tasks.start_soon(interrupt)
-                request = await peer.hear_request(CancelAsyncMessage)
-                await peer.answer(request, CancelAsyncMessageResult(cancelled=False))
-                await anyio.wait_all_tasks_blocked()
-                await peer.say(saying.result(user_message_uuid=one.uuid))
-                assert (await one).ok
-                assert interrupts(peer) == 0
-                await peer.say(saying.lifecycle(two.uuid, "started"))
-                await peer.acknowledge()
-                await peer.say(saying.result(is_error=True, user_message_uuid=two.uuid))
-            assert interrupt.receipt.outcome == "stopped"
+    async with connected() as (session, peer):
+        one, two = await sent_early(peer, session)
+        async with anyio.create_task_group() as tasks:
+            interrupt = Interrupting(two)
+            tasks.start_soon(interrupt)
+            request = await peer.hear_request(CancelAsyncMessage)
+            await peer.answer(request, CancelAsyncMessageResult(cancelled=False))
+            await anyio.wait_all_tasks_blocked()
+            await peer.say(saying.result(user_message_uuid=one.uuid))
+            assert (await one).ok
+            assert interrupts(peer) == 0
+            await peer.say(saying.lifecycle(two.uuid, "started"))
+            await peer.acknowledge()
+            await peer.say(saying.result(is_error=True, user_message_uuid=two.uuid))
+        assert interrupt.receipt.outcome == "stopped"
 
 
 @simulated_time
 async def test_turn_that_never_begins_is_given_up_in_time() -> None:
-    peer = Peer()
-    with anyio.fail_after(SOON):
-        async with talking(peer) as session:
-            one, two = await sent_early(peer, session)
-            receipt = await two.interrupt(timeout=3)
-            assert receipt.outcome == "not_stopped"
-            assert not one.is_over
-            assert interrupts(peer) == 0
+    async with connected() as (session, peer):
+        one, two = await sent_early(peer, session)
+        receipt = await two.interrupt(timeout=3)
+        assert receipt.outcome == "not_stopped"
+        assert not one.is_over
+        assert interrupts(peer) == 0
 
 
 async def test_merged_turn_is_stopped_with_the_other() -> None:
-    peer = Peer()
-    with anyio.fail_after(SOON):
-        async with talking(peer) as session:
-            one, two = await sent_early(peer, session)
-            await peer.say(saying.lifecycle(two.uuid, "started"))
-            await two.started.wait()
-            async with anyio.create_task_group() as tasks:
-                interrupt = Interrupting(two)
-                tasks.start_soon(interrupt)
-                await peer.acknowledge()
-                both = [one.uuid, two.uuid]
-                await peer.say(saying.result(is_error=True, user_message_uuids=both))
-            assert interrupt.receipt.outcome == "stopped"
-            assert one.is_over
+    async with connected() as (session, peer):
+        one, two = await sent_early(peer, session)
+        await peer.say(saying.lifecycle(two.uuid, "started"))
+        await two.started.wait()
+        async with anyio.create_task_group() as tasks:
+            interrupt = Interrupting(two)
+            tasks.start_soon(interrupt)
+            await peer.acknowledge()
+            both = [one.uuid, two.uuid]
+            await peer.say(saying.result(is_error=True, user_message_uuids=both))
+        assert interrupt.receipt.outcome == "stopped"
+        assert one.is_over
 
 
 # --- when the session is ending, or the CLI does not react ----------------------------------------
@@ -278,19 +257,17 @@ async def test_cancelled_caller_interrupts_nevertheless() -> None:
 
 async def test_interrupt_is_finished_without_its_caller() -> None:
     """A CLI that has not begun with the prompt has to be interrupted once more."""
-    peer = Peer()
-    with anyio.fail_after(SOON):
-        async with talking(peer) as session:
-            turn = session.send("one")
-            with anyio.CancelScope() as scope:
-                scope.cancel()
-                await turn.interrupt()
-            assert scope.cancelled_caught
-            await peer.acknowledge()
-            await peer.say(saying.init())
-            await peer.acknowledge()
-            await peer.say(saying.result(is_error=True))
-            assert not (await turn).ok
+    async with connected() as (session, peer):
+        turn = session.send("one")
+        with anyio.CancelScope() as scope:
+            scope.cancel()
+            await turn.interrupt()
+        assert scope.cancelled_caught
+        await peer.acknowledge()
+        await peer.say(saying.init())
+        await peer.acknowledge()
+        await peer.say(saying.result(is_error=True))
+        assert not (await turn).ok
 
 
 # --- blocks ---------------------------------------------------------------------------------------
@@ -361,9 +338,7 @@ async def test_closed_generator_stops_its_turn() -> None:
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_task_cancelled_twice_stops_its_turn() -> None:
-    peer = Peer()
-    with anyio.fail_after(SOON):
-        session = await opened(peer)
+    async with connected() as (session, peer):
 
         async def respond() -> None:
             async with session.turn("one"):
@@ -383,16 +358,13 @@ async def test_task_cancelled_twice_stops_its_turn() -> None:
         await peer.answer(request)
         await peer.say(saying.result(is_error=True))
         assert not (await turn).ok
-        await session.close()
 
 
 @simulated_time
 async def test_leaving_a_block_is_limited_in_time(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    peer = Peer()
-    with anyio.fail_after(SOON):
-        session = await opened(peer, timeouts=Timeouts(interrupt=3))
+    async with connected(timeouts=Timeouts(interrupt=3)) as (session, peer):
         start = anyio.current_time()
         async with session.turn("one") as turn:
             await peer.say(saying.text())
@@ -400,7 +372,6 @@ async def test_leaving_a_block_is_limited_in_time(
         assert anyio.current_time() - start == pytest.approx(3)
         assert not turn.is_over
         assert "did not stop at the end of its block" in caplog.text
-        await session.close()
 
 
 async def test_invalid_prompt_raises_where_the_block_begins() -> None:
