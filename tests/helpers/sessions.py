@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
-from typing import Any
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any, TypeVar
 
 import anyio
 import anyio.lowlevel
@@ -15,6 +15,8 @@ from claudewire.approvals import PermissionHandler, PermissionRequest, Permissio
 from claudewire.options import Options, Timeouts
 from claudewire.session import Session
 from claudewire.testing import Chat, SimulatedCLI
+
+T = TypeVar("T")
 
 SOME_CLI = [sys.executable]
 """A program that is there, where none is to be started."""
@@ -60,6 +62,14 @@ async def connected(
         session = await opened(peer, **changes)
         yield session, peer
         await session.close()
+
+
+@asynccontextmanager
+async def bounded(block: AbstractAsyncContextManager[T]) -> AsyncIterator[T]:
+    """Enter a block that must end in time."""
+    with anyio.fail_after(SOON):
+        async with block as entered:
+            yield entered
 
 
 async def soon(true: Callable[[], object]) -> None:

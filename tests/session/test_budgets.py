@@ -12,7 +12,7 @@ import pytest
 from tests.helpers import messages as saying
 from tests.helpers.clock import simulated_time
 from tests.helpers.peer import SOON
-from tests.helpers.sessions import connected, options
+from tests.helpers.sessions import bounded, connected, options
 
 import claudewire
 from claudewire import Budget, BudgetExceeded, Session, SharedBudget, TurnState, sync
@@ -40,36 +40,33 @@ def limited(*budgets: Budget, scenario: Scenario = talk) -> Session:
 
 
 async def test_used_up_budget_refuses_further_prompts() -> None:
-    with anyio.fail_after(SOON):
-        async with limited(Budget(turns=2)) as claude:
-            await claude.send("one")
-            await claude.send("two")
-            with pytest.raises(BudgetExceeded, match="2 of 2 turns"):
-                claude.send("three")
-            assert claude.ledger.session.turns == 2
-            assert claude.ledger.session.calls == 2
+    async with bounded(limited(Budget(turns=2))) as claude:
+        await claude.send("one")
+        await claude.send("two")
+        with pytest.raises(BudgetExceeded, match="2 of 2 turns"):
+            claude.send("three")
+        assert claude.ledger.session.turns == 2
+        assert claude.ledger.session.calls == 2
 
 
 async def test_used_up_budget_fails_held_turns() -> None:
-    with anyio.fail_after(SOON):
-        async with limited(Budget(turns=1)) as claude:
-            first, second, third = (claude.send(text) for text in ("one", "two", "three"))
-            assert (await first).ok
-            for turn in (second, third):
-                with pytest.raises(BudgetExceeded):
-                    await turn
-                assert turn.messages == ()
-            assert claude.ledger.session.calls == 1
+    async with bounded(limited(Budget(turns=1))) as claude:
+        first, second, third = (claude.send(text) for text in ("one", "two", "three"))
+        assert (await first).ok
+        for turn in (second, third):
+            with pytest.raises(BudgetExceeded):
+                await turn
+            assert turn.messages == ()
+        assert claude.ledger.session.calls == 1
 
 
 async def test_turn_over_its_budget_is_stopped_alone() -> None:
-    with anyio.fail_after(SOON):
-        async with limited(Budget(calls=3, per="turn"), scenario=work_on) as claude:
-            for _ in range(2):
-                turn = claude.send("go on")
-                with pytest.raises(BudgetExceeded, match="3 of 3 model calls"):
-                    await turn
-                assert turn.state is TurnState.FAILED
+    async with bounded(limited(Budget(calls=3, per="turn"), scenario=work_on)) as claude:
+        for _ in range(2):
+            turn = claude.send("go on")
+            with pytest.raises(BudgetExceeded, match="3 of 3 model calls"):
+                await turn
+            assert turn.state is TurnState.FAILED
 
 
 async def test_limit_reached_with_a_result_stops_no_turn() -> None:
@@ -77,12 +74,11 @@ async def test_limit_reached_with_a_result_stops_no_turn() -> None:
         if chat.text == "one":
             await chat.say("Hello.")  # what this has cost is told with the result
 
-    with anyio.fail_after(SOON):
-        async with limited(Budget(cost_usd=0.0001, per="turn"), scenario=talk_once) as claude:
-            turns = [claude.send(text) for text in ("one", "two")]
-            with claude.events() as events:
-                assert [(await turn).ok for turn in turns] == [True, True]
-                said = [it.alert.turn for it in events.take() if isinstance(it, BudgetAlert)]
+    async with bounded(limited(Budget(cost_usd=0.0001, per="turn"), scenario=talk_once)) as claude:
+        turns = [claude.send(text) for text in ("one", "two")]
+        with claude.events() as events:
+            assert [(await turn).ok for turn in turns] == [True, True]
+            said = [it.alert.turn for it in events.take() if isinstance(it, BudgetAlert)]
     assert said == [turns[0].key]
 
 
@@ -118,9 +114,8 @@ async def test_shared_budget_limits_the_sum_of_sessions() -> None:
 
 async def test_shared_budget_keeps_no_ended_session_alive() -> None:
     total = SharedBudget(turns=2)
-    with anyio.fail_after(SOON):
-        async with limited(total) as claude:
-            assert (await claude.send("hi")).ok
+    async with bounded(limited(total)) as claude:
+        assert (await claude.send("hi")).ok
     core = weakref.ref(claude._core)
     del claude
     await anyio.wait_all_tasks_blocked()
@@ -187,12 +182,11 @@ async def test_blocking_sessions_share_a_budget_with_others() -> None:
         with sync.open(options(budgets=[total]), transport=SimulatedCLI(talk)) as claude:
             return claude.ask("hi").ok
 
-    with anyio.fail_after(SOON):
-        async with limited(total) as claude:
-            assert await anyio.to_thread.run_sync(ask_blocking)
-            assert (await claude.send("hi")).ok
-            with pytest.raises(BudgetExceeded):
-                await anyio.to_thread.run_sync(ask_blocking)
+    async with bounded(limited(total)) as claude:
+        assert await anyio.to_thread.run_sync(ask_blocking)
+        assert (await claude.send("hi")).ok
+        with pytest.raises(BudgetExceeded):
+            await anyio.to_thread.run_sync(ask_blocking)
 
 
 async def test_warning_of_a_shared_budget_is_given_once() -> None:

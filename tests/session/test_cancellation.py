@@ -150,15 +150,24 @@ def test_cancelled_block(backend: str, how: str) -> None:
     run(backend, how, try_it, 6)
 
 
+OPERATIONS: dict[str, Callable[[Session, Turn[Any]], Operation]] = {
+    "reply": lambda session, turn: turn.reply,
+    "request": lambda session, turn: lambda: session.request(GetSettings()),
+    "withdrawal": lambda session, turn: turn.cancel,
+    "wait_idle": lambda session, turn: session.wait_idle,
+}
+"""Operations that leave the running turn alone."""
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
 @ways
-def test_cancelled_wait_for_a_turn(backend: str, how: str) -> None:
+def test_cancelled_operation_leaves_the_turn_alone(backend: str, how: str, name: str) -> None:
     async def try_it(cancel: Cancel) -> bool:
         async with simulated(agent) as session:
-
-            async def turn() -> None:
-                assert (await session.send("hello")).text == "You said hello."
-
-            reached = await cancel(turn)
+            turn = session.send("hello")
+            reached = await cancel(OPERATIONS[name](session, turn))
+            assert await outcome(turn) == "answered"
+            assert not session._core.link.connection.asked  # type: ignore[union-attr]
             await works(session)
         return reached
 
@@ -188,18 +197,6 @@ def test_cancelled_loop_over_a_turn(backend: str, how: str) -> None:
 
 
 @ways
-def test_cancelled_request(backend: str, how: str) -> None:
-    async def try_it(cancel: Cancel) -> bool:
-        async with simulated(agent) as session:
-            reached = await cancel(lambda: session.request(GetSettings()))
-            assert not session._core.link.connection.asked  # type: ignore[union-attr]
-            await works(session)
-        return reached
-
-    run(backend, how, try_it, 1)
-
-
-@ways
 def test_cancelled_interrupt(backend: str, how: str) -> None:
     async def try_it(cancel: Cancel) -> bool:
         async with simulated(agent) as session:
@@ -225,34 +222,6 @@ def test_cancelled_withdrawal_of_a_held_turn(backend: str, how: str) -> None:
             await session.interrupt()
             assert await outcome(running) == "interrupted"
             assert await outcome(waiting) == (TAKEN_BACK if withdrawal.has_begun else "answered")
-            await works(session)
-        return reached
-
-    run(backend, how, try_it, 1)
-
-
-@ways
-def test_cancelled_withdrawal_of_a_running_turn(backend: str, how: str) -> None:
-    async def try_it(cancel: Cancel) -> bool:
-        async with simulated(agent) as session:
-            turn = session.send("hello")
-            reached = await cancel(turn.cancel)
-            await session.wait_idle()
-            assert turn.is_over
-            assert await outcome(turn) == "answered"
-            await works(session)
-        return reached
-
-    run(backend, how, try_it, 2)
-
-
-@ways
-def test_cancelled_wait_idle(backend: str, how: str) -> None:
-    async def try_it(cancel: Cancel) -> bool:
-        async with simulated(agent) as session:
-            turn = session.send("hello")
-            reached = await cancel(session.wait_idle)
-            assert (await turn).ok
             await works(session)
         return reached
 

@@ -343,23 +343,6 @@ def test_priority_needs_a_cli_that_reports_its_progress(books: Books) -> None:
     assert books.conversation.take() is second
 
 
-def test_status_between_turns_is_a_notice(books: Books) -> None:
-    remark = saying.status()
-    books.say(remark)
-    assert books.notices == [remark]
-    assert not books.conversation.is_busy
-
-
-@pytest.mark.parametrize("kind", [saying.text, saying.delta, saying.tool_result])
-def test_subagent_output_between_turns_begins_no_turn(
-    books: Books, kind: Callable[..., Message]
-) -> None:
-    message = kind(parent_tool_use_id="toolu_0")
-    books.say(message)
-    assert books.notices == [message]
-    assert books.sent().state == "sent"
-
-
 def test_result_with_human_origin_ends_the_prompt(books: Books) -> None:
     turn = books.sent()
     books.say(saying.result(origin=HumanOrigin()))
@@ -376,20 +359,6 @@ def test_wrong_guess_is_taken_back(books: Books) -> None:
     own = saying.result()
     books.say(saying.text(), own)
     assert turn.messages[-1] is own
-
-
-@pytest.mark.parametrize("is_late", [False, True])
-def test_merged_prompt_ends_with_a_result_that_names_one(books: Books, is_late: bool) -> None:
-    first = books.sent()
-    books.say(saying.lifecycle(first.uuid, "started"))
-    second = books.send(priority="next")
-    assert books.conversation.take() is second
-    completed = saying.lifecycle(second.uuid, "completed")
-    ended = saying.result(user_message_uuid=first.uuid)
-    books.say(saying.lifecycle(second.uuid, "started"), saying.text())
-    books.say(*((ended, completed) if is_late else (completed, ended)))
-    assert (first.merged, second.merged) == (False, True)
-    assert ended in second.messages
 
 
 def test_result_naming_the_last_prompt_ends_all_of_its_turn(

@@ -11,7 +11,16 @@ import pytest
 from tests.helpers import messages as saying
 from tests.helpers.clock import simulated_time
 from tests.helpers.peer import SOON, Peer, Through
-from tests.helpers.sessions import SOME_CLI, connected, never, opened, options, simulated, soon
+from tests.helpers.sessions import (
+    SOME_CLI,
+    bounded,
+    connected,
+    never,
+    opened,
+    options,
+    simulated,
+    soon,
+)
 
 from claudewire.errors import CLIError, RequestTimeout, TurnCancelled
 from claudewire.session import Escalation, InterruptReceipt, Session, TurnState
@@ -52,32 +61,30 @@ class Interrupting:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_interrupt_stops_the_running_turn(version: str) -> None:
-    with anyio.fail_after(SOON):
-        async with simulated(endless, version=version) as session:
-            turn, after = session.send("go on"), session.send("stop at once")
-            async for message in turn:
-                if isinstance(message, AssistantMessage):
-                    break
-            receipt = await session.interrupt()
-            assert receipt.acknowledged
-            assert receipt.turn is turn
-            assert receipt.result is not None
-            assert receipt.result is (await turn).result
-            assert receipt.steps == ("interrupt",)
-            assert receipt.still_queued == (after,)
-            assert receipt.cancelled == ()
-            assert not (await turn).ok
-            assert (await after).ok
+    async with bounded(simulated(endless, version=version)) as session:
+        turn, after = session.send("go on"), session.send("stop at once")
+        async for message in turn:
+            if isinstance(message, AssistantMessage):
+                break
+        receipt = await session.interrupt()
+        assert receipt.acknowledged
+        assert receipt.turn is turn
+        assert receipt.result is not None
+        assert receipt.result is (await turn).result
+        assert receipt.steps == ("interrupt",)
+        assert receipt.still_queued == (after,)
+        assert receipt.cancelled == ()
+        assert not (await turn).ok
+        assert (await after).ok
 
 
 async def test_interrupt_without_a_turn_does_nothing() -> None:
-    with anyio.fail_after(SOON):
-        async with simulated(endless) as session:
-            receipt = await session.interrupt()
-            assert receipt == InterruptReceipt(acknowledged=True, steps=("interrupt",))
-            receipt = await session.interrupt(escalate=True)
-            assert receipt == InterruptReceipt(acknowledged=True, steps=("interrupt",))
-            assert (await session.send("stop at once")).ok
+    async with bounded(simulated(endless)) as session:
+        receipt = await session.interrupt()
+        assert receipt == InterruptReceipt(acknowledged=True, steps=("interrupt",))
+        receipt = await session.interrupt(escalate=True)
+        assert receipt == InterruptReceipt(acknowledged=True, steps=("interrupt",))
+        assert (await session.send("stop at once")).ok
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -85,14 +92,13 @@ async def test_interrupt_works_during_a_permission(version: str) -> None:
     async def ask(chat: Chat) -> None:
         await chat.use("Bash", {"command": "make"})
 
-    with anyio.fail_after(SOON):
-        async with simulated(ask, version=version, on_permission=never) as session:
-            turn = session.send("go on")
-            await soon(lambda: session.inbox.pending)
-            receipt = await session.interrupt()
-            assert receipt.result is not None
-            assert receipt.turn is turn
-            await soon(lambda: not session.inbox.pending)
+    async with bounded(simulated(ask, version=version, on_permission=never)) as session:
+        turn = session.send("go on")
+        await soon(lambda: session.inbox.pending)
+        receipt = await session.interrupt()
+        assert receipt.result is not None
+        assert receipt.turn is turn
+        await soon(lambda: not session.inbox.pending)
 
 
 async def test_turn_that_begins_later_is_interrupted_again() -> None:
@@ -122,21 +128,20 @@ async def test_queued_cancel_drops_prompts_here_and_in_the_cli() -> None:
     async def ask(chat: Chat) -> None:
         await chat.use("Bash", {"command": "make"})
 
-    with anyio.fail_after(SOON):
-        async with simulated(ask, on_permission=never) as session:
-            turn = session.send("go on")
-            await soon(lambda: session.inbox.pending)
-            there = session.send("in the queue of the CLI", priority="later")
-            here = session.send("in our own")
-            assert (there.state, here.state) == (TurnState.SENT, TurnState.HELD)
-            receipt = await session.interrupt(queued="cancel")
-            assert receipt.turn is turn
-            assert set(receipt.cancelled) == {there, here}
-            assert receipt.still_queued == ()
-            for dropped in (there, here):
-                with pytest.raises(TurnCancelled):
-                    await dropped
-            await session.wait_idle()
+    async with bounded(simulated(ask, on_permission=never)) as session:
+        turn = session.send("go on")
+        await soon(lambda: session.inbox.pending)
+        there = session.send("in the queue of the CLI", priority="later")
+        here = session.send("in our own")
+        assert (there.state, here.state) == (TurnState.SENT, TurnState.HELD)
+        receipt = await session.interrupt(queued="cancel")
+        assert receipt.turn is turn
+        assert set(receipt.cancelled) == {there, here}
+        assert receipt.still_queued == ()
+        for dropped in (there, here):
+            with pytest.raises(TurnCancelled):
+                await dropped
+        await session.wait_idle()
 
 
 async def test_answer_to_an_interrupt_names_dropped_prompts() -> None:

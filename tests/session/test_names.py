@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import re
 from typing import Any
 
@@ -10,7 +9,7 @@ import anyio
 import pytest
 from tests.helpers import messages as saying
 from tests.helpers.peer import SOON, Peer
-from tests.helpers.sessions import SOME_CLI, connected, echo, opened, options
+from tests.helpers.sessions import SOME_CLI, bounded, connected, echo, opened, options
 
 import claudewire
 from claudewire.approvals import Inbox, PermissionRequest, PermissionResult
@@ -58,25 +57,12 @@ async def test_log_lines_begin_with_the_name(caplog: pytest.LogCaptureFixture) -
     assert vars(record)["session"] == "100% Ada"
 
 
-@pytest.mark.parametrize("name", ["ada", None])
-async def test_wire_log_has_the_name(name: str | None, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.DEBUG, "claudewire.wire")
-    with anyio.fail_after(SOON):
-        async with Session(options(name=name), transport=SimulatedCLI(echo)) as session:
-            await session.send("hello")
-    assert name in (None, session.name)
-    lines = [it.getMessage() for it in caplog.records if it.name == "claudewire.wire"]
-    assert lines
-    assert all(line.startswith(f"{session.name} ") for line in lines)
-
-
 async def test_errors_have_the_name() -> None:
     dying = SimulatedCLI(echo, faults=[KilledBy(9, at=4)])
-    with anyio.fail_after(SOON):
-        async with Session(options(name="ada"), transport=dying) as session:
-            assert repr(session).startswith("<Session 'ada' ")
-            with pytest.raises(CLIError) as caught:
-                await session.send("hello")
+    async with bounded(Session(options(name="ada"), transport=dying)) as session:
+        assert repr(session).startswith("<Session 'ada' ")
+        with pytest.raises(CLIError) as caught:
+            await session.send("hello")
     assert caught.value.evidence.session == "ada"
     assert "The CLI was killed by SIGKILL (session ada)" in str(caught.value)
 
@@ -95,14 +81,13 @@ async def test_pooled_session_has_its_new_name_in_requests() -> None:
         return clis[-1].transport
 
     given = options(cli=SOME_CLI, on_permission=decide, handshake=False)
-    with anyio.fail_after(SOON):
-        async with Pool(given, size=1, transport=connect) as pool:
-            await pool.ready()
+    async with bounded(Pool(given, size=1, transport=connect)) as pool:
+        await pool.ready()
+        await clis[0].ask(CanUseTool("Bash", {"command": "make"}))
+        await clis[0].hear(Answer)
+        async with pool.open(name="ada"):
             await clis[0].ask(CanUseTool("Bash", {"command": "make"}))
             await clis[0].hear(Answer)
-            async with pool.open(name="ada"):
-                await clis[0].ask(CanUseTool("Bash", {"command": "make"}))
-                await clis[0].hear(Answer)
     assert names[0].startswith("session-")
     assert names[1:] == ["ada"]
 

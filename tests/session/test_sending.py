@@ -14,6 +14,7 @@ from tests.helpers.peer import SOON, Peer
 from tests.helpers.sessions import (
     SOME_CLI,
     allow,
+    bounded,
     connected,
     echo,
     options,
@@ -55,15 +56,14 @@ VERSIONS = ["2.1.17", "2.1.197", *NARRATORS]
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_each_turn_gets_its_own_reply(version: str) -> None:
-    with anyio.fail_after(SOON):
-        async with simulated(echo, version=version) as session:
-            turns = [session.send(str(number)) for number in range(10)]
-            assert [turn.state for turn in turns] == [TurnState.SENT] + [TurnState.HELD] * 9
-            assert session.turns == tuple(turns)
-            # It does not matter in which order they are waited for.
-            for number, turn in reversed(list(enumerate(turns))):
-                assert (await turn).text == f"You said {number}."
-            assert session.turns == ()
+    async with bounded(simulated(echo, version=version)) as session:
+        turns = [session.send(str(number)) for number in range(10)]
+        assert [turn.state for turn in turns] == [TurnState.SENT] + [TurnState.HELD] * 9
+        assert session.turns == tuple(turns)
+        # It does not matter in which order they are waited for.
+        for number, turn in reversed(list(enumerate(turns))):
+            assert (await turn).text == f"You said {number}."
+        assert session.turns == ()
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -72,18 +72,17 @@ async def test_leaving_a_loop_early_shifts_no_reply(version: str) -> None:
         for number in range(20):
             await chat.say(f"{chat.text} {number}")
 
-    with anyio.fail_after(SOON):
-        async with simulated(talkative, version=version) as session:
-            first = session.send("alpha")
-            async for message in first:
-                if isinstance(message, AssistantMessage):
-                    break
-            second = session.send("beta")
-            async for message in second:
-                assert "alpha" not in str(message)
-            assert (await second).text == "beta 19"
-            assert (await first).text == "alpha 19"
-            assert len([it async for it in first]) >= 20  # the rest is still there
+    async with bounded(simulated(talkative, version=version)) as session:
+        first = session.send("alpha")
+        async for message in first:
+            if isinstance(message, AssistantMessage):
+                break
+        second = session.send("beta")
+        async for message in second:
+            assert "alpha" not in str(message)
+        assert (await second).text == "beta 19"
+        assert (await first).text == "alpha 19"
+        assert len([it async for it in first]) >= 20  # the rest is still there
 
 
 async def test_reply_has_text_tools_usage_and_duration() -> None:
@@ -92,9 +91,8 @@ async def test_reply_has_text_tools_usage_and_duration() -> None:
         await chat.use("Bash", {"command": "ls"}, result="a.txt")
         await chat.say("There is a.txt.")
 
-    with anyio.fail_after(SOON):
-        async with simulated(work, on_permission=allow) as session:
-            reply = await session.send("What is there?")
+    async with bounded(simulated(work, on_permission=allow)) as session:
+        reply = await session.send("What is there?")
     assert reply.ok
     assert reply.raise_for_error() is reply
     assert str(reply) == reply.text == "There is a.txt."
@@ -108,27 +106,25 @@ async def test_reply_has_text_tools_usage_and_duration() -> None:
 
 
 async def test_unwritable_prompt_fails_alone() -> None:
-    with anyio.fail_after(SOON):
-        async with simulated(echo) as session:
-            bad = session.send("bad", tool_use_result=object())
-            good = session.send("good")
-            worse = session.send("worse", tool_use_result=object())
-            for turn in (bad, worse):
-                with pytest.raises(LocalProtocolError, match="JSON"):
-                    await turn
-            assert (await good).text == "You said good."
-            assert session.state == "ready"
+    async with bounded(simulated(echo)) as session:
+        bad = session.send("bad", tool_use_result=object())
+        good = session.send("good")
+        worse = session.send("worse", tool_use_result=object())
+        for turn in (bad, worse):
+            with pytest.raises(LocalProtocolError, match="JSON"):
+                await turn
+        assert (await good).text == "You said good."
+        assert session.state == "ready"
 
 
 async def test_uuid_of_an_unfinished_prompt_is_refused() -> None:
     uuid = "11111111-1111-4111-8111-111111111111"
-    with anyio.fail_after(SOON):
-        async with simulated(echo) as session:
-            turn = session.send("one", uuid=uuid)
-            assert turn.uuid == uuid
-            with pytest.raises(LocalProtocolError, match=uuid):
-                session.send("two", uuid=uuid)
-            assert (await turn).ok
+    async with bounded(simulated(echo)) as session:
+        turn = session.send("one", uuid=uuid)
+        assert turn.uuid == uuid
+        with pytest.raises(LocalProtocolError, match=uuid):
+            session.send("two", uuid=uuid)
+        assert (await turn).ok
 
 
 # --- into the running turn ------------------------------------------------------------------------
@@ -146,19 +142,18 @@ async def test_priority_prompt_joins_the_running_turn() -> None:
             await chat.use("Bash", {"command": "make"})
         await chat.say(f"{chat.text} is done")
 
-    with anyio.fail_after(SOON):
-        async with simulated(work, on_permission=wait) as session:
-            first = session.send("first")
-            await first.started.wait()
-            next, later, usual = (
-                session.send("next", priority="next"),
-                session.send("later", priority="later"),
-                session.send("usual"),
-            )
-            assert [it.state for it in (next, later, usual)] == ["sent", "sent", "held"]
-            await anyio.wait_all_tasks_blocked()
-            door.set()
-            replies = [await it for it in (first, next, later, usual)]
+    async with bounded(simulated(work, on_permission=wait)) as session:
+        first = session.send("first")
+        await first.started.wait()
+        next, later, usual = (
+            session.send("next", priority="next"),
+            session.send("later", priority="later"),
+            session.send("usual"),
+        )
+        assert [it.state for it in (next, later, usual)] == ["sent", "sent", "held"]
+        await anyio.wait_all_tasks_blocked()
+        door.set()
+        replies = [await it for it in (first, next, later, usual)]
     assert [it.text for it in replies] == [
         "next is done",
         "next is done",
@@ -211,16 +206,15 @@ async def test_priority_now_withdraws_a_pending_permission(
             await chat.use("Bash", {"command": "make"})
         await chat.say(f"{chat.text} is done")
 
-    with anyio.fail_after(SOON):
-        async with simulated(work, on_permission=wait, version=version) as session:
-            first = session.send("first")
-            await asked.wait()
-            now = session.send("now", priority="now")
-            reply = await first
-            assert reply.result.subtype == "success"
-            assert not reply.ok
-            assert (await now).text == "now is done"
-            await withdrawn.wait()
+    async with bounded(simulated(work, on_permission=wait, version=version)) as session:
+        first = session.send("first")
+        await asked.wait()
+        now = session.send("now", priority="now")
+        reply = await first
+        assert reply.result.subtype == "success"
+        assert not reply.ok
+        assert (await now).text == "now is done"
+        await withdrawn.wait()
 
 
 # --- told without a question ----------------------------------------------------------------------
@@ -254,17 +248,16 @@ async def test_next_prompt_has_the_context_and_its_own_reply(version: str) -> No
         heard[:] = [str(entry["text"]) for entry in chat.session.history if entry["type"] == "user"]
         await chat.say(f"You asked {chat.text[-4:]}")
 
-    with anyio.fail_after(SOON):
-        async with simulated(listen, version=version) as session:
-            session.add_context("The build is green.")
-            assert (await session.send("One?")).text == "You asked One?"
-            assert "".join(heard) == "The build is green.One?"
-            session.add_context("The tests are red.")
-            session.add_context("The docs are blue.")
-            assert (await session.send("Two?")).text == "You asked Two?"
-            assert "".join(heard).endswith("The tests are red.The docs are blue.Two?")
-            await session.wait_idle()
-            assert not session.unread
+    async with bounded(simulated(listen, version=version)) as session:
+        session.add_context("The build is green.")
+        assert (await session.send("One?")).text == "You asked One?"
+        assert "".join(heard) == "The build is green.One?"
+        session.add_context("The tests are red.")
+        session.add_context("The docs are blue.")
+        assert (await session.send("Two?")).text == "You asked Two?"
+        assert "".join(heard).endswith("The tests are red.The docs are blue.Two?")
+        await session.wait_idle()
+        assert not session.unread
 
 
 @pytest.mark.parametrize("is_named", [False, True], ids=["2.1.250", "2.1.325"])
@@ -310,9 +303,8 @@ async def test_old_cli_gets_context_before_the_next_prompt() -> None:
 async def test_dropped_context_is_logged(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    with anyio.fail_after(SOON):
-        async with simulated(version="2.1.17") as session:
-            session.add_context("The build is green.")
+    async with bounded(simulated(version="2.1.17")) as session:
+        session.add_context("The build is green.")
     assert "Dropped 1 notes of add_context()" in caplog.text
 
 
@@ -368,16 +360,15 @@ async def test_next_cli_gets_unread_context() -> None:
 
 
 async def test_held_turn_can_be_cancelled() -> None:
-    with anyio.fail_after(SOON):
-        async with simulated(echo) as session:
-            turns = [session.send(str(number)) for number in range(3)]
-            assert await turns[1].cancel() is True
-            assert await turns[1].cancel() is True
-            assert turns[1].state == "cancelled"
-            with pytest.raises(TurnCancelled):
-                await turns[1]
-            assert (await turns[2]).text == "You said 2."
-            assert await turns[2].cancel() is False
+    async with bounded(simulated(echo)) as session:
+        turns = [session.send(str(number)) for number in range(3)]
+        assert await turns[1].cancel() is True
+        assert await turns[1].cancel() is True
+        assert turns[1].state == "cancelled"
+        with pytest.raises(TurnCancelled):
+            await turns[1]
+        assert (await turns[2]).text == "You said 2."
+        assert await turns[2].cancel() is False
 
 
 async def test_sent_turn_can_be_cancelled_before_it_begins() -> None:
@@ -400,12 +391,11 @@ async def test_sent_turn_can_be_cancelled_before_it_begins() -> None:
 
 
 async def test_old_cli_cannot_give_a_prompt_back() -> None:
-    with anyio.fail_after(SOON):
-        async with simulated(version="2.1.17") as session:
-            turn = session.send("hello")
-            assert turn.state == "sent"
-            assert await turn.cancel() is False
-            assert (await turn).ok
+    async with bounded(simulated(version="2.1.17")) as session:
+        turn = session.send("hello")
+        assert turn.state == "sent"
+        assert await turn.cancel() is False
+        assert (await turn).ok
 
 
 async def test_prompt_discarded_by_the_cli_ends_its_turn() -> None:
@@ -435,16 +425,15 @@ async def test_unsolicited_turn_shifts_no_reply(version: str) -> None:
         else:
             await echo(chat)
 
-    with anyio.fail_after(SOON):
-        async with simulated(work, version=version) as session:
-            first, second = session.send("start"), session.send("second")
-            assert (await first).text == "started"
-            assert (await second).text == "You said second."
-            turn = await anext(session.unsolicited)
-            assert (await turn).text == "The build is done."
-            if version in NARRATORS:
-                assert isinstance(turn.messages[0], InitMessage)
-            assert (await session.send("third")).text == "You said third."
+    async with bounded(simulated(work, version=version)) as session:
+        first, second = session.send("start"), session.send("second")
+        assert (await first).text == "started"
+        assert (await second).text == "You said second."
+        turn = await anext(session.unsolicited)
+        assert (await turn).text == "The build is done."
+        if version in NARRATORS:
+            assert isinstance(turn.messages[0], InitMessage)
+        assert (await session.send("third")).text == "You said third."
 
 
 @pytest.mark.parametrize(
@@ -504,15 +493,14 @@ async def background(chat: Chat) -> None:
 
 @simulated_time
 async def test_wait_idle_waits_for_tasks_if_wanted() -> None:
-    with anyio.fail_after(SOON):
-        async with simulated(background) as session:
-            await session.send("start")
-            assert not session.tasks.idle
-            await session.wait_idle(tasks="ignore")
-            with pytest.raises(TimeoutError):
-                await session.wait_idle(timeout=0.02)
-            await session.wait_idle(tasks="cancel")
-            assert session.tasks.idle
+    async with bounded(simulated(background)) as session:
+        await session.send("start")
+        assert not session.tasks.idle
+        await session.wait_idle(tasks="ignore")
+        with pytest.raises(TimeoutError):
+            await session.wait_idle(timeout=0.02)
+        await session.wait_idle(tasks="cancel")
+        assert session.tasks.idle
 
 
 @pytest.mark.parametrize("is_refused", [False, True])
@@ -588,19 +576,18 @@ async def test_wait_idle_waits_for_the_turn_after_a_task(
 @pytest.mark.parametrize("at", range(3, 13, 3))
 async def test_unsolicited_turn_does_not_leak_into_another(at: int) -> None:
     argv = ["--include-partial-messages"]
-    with anyio.fail_after(SOON):
-        async with simulated(echo, argv=argv, faults=[UnsolicitedTurn(at=at)]) as claude:
-            for words in ("one", "two"):
-                turn = claude.send(words)
-                assert "".join([piece async for piece in turn.iter_text()]) == f"You said {words}."
-                reply = await turn
-                assert [it.text for it in reply.blocks if isinstance(it, TextBlock)] == [
-                    f"You said {words}."
-                ]
-            other = await anext(claude.unsolicited)
-            kinds = [type(it) for it in other.messages]
-            assert kinds == [InitMessage, AssistantMessage, ResultMessage]
-            assert not {id(it) for it in other.messages} & {id(it) for it in claude.notices}
+    async with bounded(simulated(echo, argv=argv, faults=[UnsolicitedTurn(at=at)])) as claude:
+        for words in ("one", "two"):
+            turn = claude.send(words)
+            assert "".join([piece async for piece in turn.iter_text()]) == f"You said {words}."
+            reply = await turn
+            assert [it.text for it in reply.blocks if isinstance(it, TextBlock)] == [
+                f"You said {words}."
+            ]
+        other = await anext(claude.unsolicited)
+        kinds = [type(it) for it in other.messages]
+        assert kinds == [InitMessage, AssistantMessage, ResultMessage]
+        assert not {id(it) for it in other.messages} & {id(it) for it in claude.notices}
 
 
 async def test_deferred_messages_return_to_the_running_turn() -> None:

@@ -151,7 +151,7 @@ async def test_handlers_have_context_variables_of_their_own() -> None:
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])  # the order of trio is random
-async def test_message_is_seen_before_the_handler_of_a_request_behind_it() -> None:
+async def test_message_is_read_before_a_later_request_is_handled() -> None:
     seen: list[str] = []
 
     async def handler(request: PermissionRequest) -> PermissionResult:

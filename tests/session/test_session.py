@@ -18,6 +18,7 @@ from tests.helpers.programs import ASKS
 from tests.helpers.sessions import (
     SOME_CLI,
     allow,
+    bounded,
     connected,
     echo,
     opened,
@@ -117,16 +118,15 @@ def test_session_works_in_a_loop_not_started_by_anyio(how: str) -> None:
 
 
 async def test_session_has_the_description_of_its_cli() -> None:
-    with anyio.fail_after(SOON):
-        async with simulated(echo) as session:
-            assert session.cli_info is not None
-            assert session.cli_info.models
-            assert (session.init_message, session.session_id, session.pid) == (None, None, None)
-            assert repr(session) == f"<Session without an id ready pid={session.pid}>"
-            reply = await session.send("hello")
-            assert session.init_message is not None
-            assert session.session_id == reply.session_id
-            assert str(session.session_id) in repr(session)
+    async with bounded(simulated(echo)) as session:
+        assert session.cli_info is not None
+        assert session.cli_info.models
+        assert (session.init_message, session.session_id, session.pid) == (None, None, None)
+        assert repr(session) == f"<Session without an id ready pid={session.pid}>"
+        reply = await session.send("hello")
+        assert session.init_message is not None
+        assert session.session_id == reply.session_id
+        assert str(session.session_id) in repr(session)
 
 
 async def test_session_can_be_closed_twice_and_at_once() -> None:

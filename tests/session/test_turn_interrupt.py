@@ -13,7 +13,7 @@ import pytest
 from tests.helpers import messages as saying
 from tests.helpers.clock import simulated_time
 from tests.helpers.peer import SOON, Peer
-from tests.helpers.sessions import connected, opened, simulated, soon
+from tests.helpers.sessions import bounded, connected, opened, simulated, soon
 
 from claudewire.errors import TurnCancelled
 from claudewire.options import Timeouts
@@ -226,33 +226,31 @@ async def test_merged_turn_is_stopped_with_the_other() -> None:
 
 
 async def test_interrupt_during_a_close_waits_for_the_end() -> None:
-    with anyio.fail_after(SOON):
-        async with simulated(endless) as session:
-            turn = session.send("long")
-            await has_spoken(turn)
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(session.close)
-                await soon(lambda: session.state == "closing")
-                receipt = await turn.interrupt()
-            assert receipt.outcome == "was_over"
+    async with bounded(simulated(endless)) as session:
+        turn = session.send("long")
+        await has_spoken(turn)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(session.close)
+            await soon(lambda: session.state == "closing")
+            receipt = await turn.interrupt()
+        assert receipt.outcome == "was_over"
 
 
 # --- callers that are cancelled -------------------------------------------------------------------
 
 
 async def test_cancelled_caller_interrupts_nevertheless() -> None:
-    with anyio.fail_after(SOON):
-        async with simulated(endless) as session:
-            turn = session.send("long")
-            await has_spoken(turn)
-            with anyio.CancelScope() as scope:
-                try:
-                    scope.cancel()
-                    await anyio.lowlevel.checkpoint()
-                finally:
-                    await turn.interrupt()
-            assert not (await turn).ok
-            assert (await session.send("short")).ok
+    async with bounded(simulated(endless)) as session:
+        turn = session.send("long")
+        await has_spoken(turn)
+        with anyio.CancelScope() as scope:
+            try:
+                scope.cancel()
+                await anyio.lowlevel.checkpoint()
+            finally:
+                await turn.interrupt()
+        assert not (await turn).ok
+        assert (await session.send("short")).ok
 
 
 async def test_interrupt_is_finished_without_its_caller() -> None:
@@ -274,52 +272,49 @@ async def test_interrupt_is_finished_without_its_caller() -> None:
 
 
 async def test_leaving_a_block_early_stops_the_turn(caplog: pytest.LogCaptureFixture) -> None:
-    with anyio.fail_after(SOON):
-        async with simulated(endless) as session:
-            async with session.turn("long") as turn:
-                await has_spoken(turn)
-            assert turn.is_over
-            assert not (await turn).ok
-            rest = [message async for message in turn]  # what was not read can still be read
-            assert isinstance(rest[-1], ResultMessage)
-            assert (await session.send("short")).ok
+    async with bounded(simulated(endless)) as session:
+        async with session.turn("long") as turn:
+            await has_spoken(turn)
+        assert turn.is_over
+        assert not (await turn).ok
+        rest = [message async for message in turn]  # what was not read can still be read
+        assert isinstance(rest[-1], ResultMessage)
+        assert (await session.send("short")).ok
     assert not caplog.records
 
 
 async def test_error_in_a_block_stops_the_turn_and_is_raised() -> None:
-    with anyio.fail_after(SOON):
-        async with simulated(endless) as session:
-            turns: list[Turn] = []
+    async with bounded(simulated(endless)) as session:
+        turns: list[Turn] = []
 
-            async def fail() -> None:
-                async with session.turn("long") as turn:
-                    turns.append(turn)
-                    await has_spoken(turn)
-                    raise ZeroDivisionError
+        async def fail() -> None:
+            async with session.turn("long") as turn:
+                turns.append(turn)
+                await has_spoken(turn)
+                raise ZeroDivisionError
 
-            with pytest.raises(ZeroDivisionError):
-                await fail()
-            assert turns[0].is_over
+        with pytest.raises(ZeroDivisionError):
+            await fail()
+        assert turns[0].is_over
 
 
 async def test_cancelled_scope_stops_the_turn_of_its_block() -> None:
     """As Starlette does when the client disconnects."""
-    with anyio.fail_after(SOON):
-        async with simulated(endless) as session:
-            turns: list[Turn] = []
-            async with anyio.create_task_group() as tasks:
+    async with bounded(simulated(endless)) as session:
+        turns: list[Turn] = []
+        async with anyio.create_task_group() as tasks:
 
-                async def respond() -> None:
-                    async with session.turn("long") as turn:
-                        turns.append(turn)
-                        async for _ in turn:
-                            pass
+            async def respond() -> None:
+                async with session.turn("long") as turn:
+                    turns.append(turn)
+                    async for _ in turn:
+                        pass
 
-                tasks.start_soon(respond)
-                await soon(lambda: turns and turns[0].messages)
-                tasks.cancel_scope.cancel()
-            assert turns[0].is_over
-            assert (await session.send("short")).ok
+            tasks.start_soon(respond)
+            await soon(lambda: turns and turns[0].messages)
+            tasks.cancel_scope.cancel()
+        assert turns[0].is_over
+        assert (await session.send("short")).ok
 
 
 async def test_closed_generator_stops_its_turn() -> None:
@@ -328,12 +323,11 @@ async def test_closed_generator_stops_its_turn() -> None:
             async for piece in turn.iter_text():
                 yield piece
 
-    with anyio.fail_after(SOON):
-        async with simulated(endless) as session:
-            async with aclosing(pieces(session)) as stream:
-                assert await anext(stream) == "I begin."
-                (turn,) = session.turns
-            assert turn.is_over
+    async with bounded(simulated(endless)) as session:
+        async with aclosing(pieces(session)) as stream:
+            assert await anext(stream) == "I begin."
+            (turn,) = session.turns
+        assert turn.is_over
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])

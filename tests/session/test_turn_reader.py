@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from tests.helpers import messages as saying
 from tests.helpers.clock import simulated_time
 from tests.helpers.peer import SOON
-from tests.helpers.sessions import options
+from tests.helpers.sessions import bounded, options
 from tests.helpers.turns import TurnOwner, feed
 
 from claudewire import sync
@@ -128,15 +128,14 @@ async def test_reader_follows_the_running_turn() -> None:
         await chat.sleep(0.01)
         await chat.say("Two.")
 
-    with anyio.fail_after(SOON):
-        async with Session(options(), transport=SimulatedCLI(slow)) as session:
-            turn = session.send("hello")
-            async for first in turn.iter_text():
-                assert first == "One."
-                break
-            assert await text(turn.reader()) == "One.Two."
-            assert await text(turn) == "Two."
-            assert await text(turn.reader()) == "One.Two."
+    async with bounded(Session(options(), transport=SimulatedCLI(slow))) as session:
+        turn = session.send("hello")
+        async for first in turn.iter_text():
+            assert first == "One."
+            break
+        assert await text(turn.reader()) == "One.Two."
+        assert await text(turn) == "Two."
+        assert await text(turn.reader()) == "One.Two."
 
 
 async def test_reader_gets_a_broken_message_until_the_next() -> None:

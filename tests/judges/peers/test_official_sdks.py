@@ -130,7 +130,7 @@ def test_several_turns_in_one_session(delivered: Delivered) -> None:
     assert costs == sorted(set(costs))
 
 
-def test_partial_messages_stream_what_the_whole_message_says(delivered: Delivered) -> None:
+def test_partial_messages_add_up_to_the_whole_message(delivered: Delivered) -> None:
     lines = delivered["partial"]
     events = [line["event"] for line in only(lines, "stream")]
     deltas = [event["delta"] for event in events if event["type"] == "content_block_delta"]
@@ -171,7 +171,7 @@ def test_tool_is_allowed_with_changed_input(delivered: Delivered) -> None:
 
 
 @pytest.mark.shows("000-50", "000-69")
-def test_tool_is_denied_and_the_model_is_told_why(delivered: Delivered) -> None:
+def test_denied_tool_reaches_the_model_with_its_reason(delivered: Delivered) -> None:
     lines = delivered["deny"]
     assert conversation(lines)[1:] == [
         {"result": "That is too dangerous.", "failed": True},
@@ -202,7 +202,7 @@ def test_question_is_answered(delivered: Delivered) -> None:
 
 
 @pytest.mark.shows("002-26")
-def test_hooks_see_what_happens(delivered: Delivered) -> None:
+def test_hooks_get_the_fields_of_their_events(delivered: Delivered) -> None:
     lines = delivered["hooks"]
     hooks = only(lines, "hook")
     names = [hook["input"]["hook_event_name"] for hook in hooks]
@@ -256,7 +256,7 @@ def test_interrupt_stops_a_running_tool_and_the_session_goes_on(delivered: Deliv
     assert first["permission_denials"] == []
 
 
-def test_interrupt_withdraws_what_was_asked(delivered: Delivered) -> None:
+def test_interrupt_withdraws_open_permissions(delivered: Delivered) -> None:
     lines = delivered["withdrawn"]
     assert len(only(lines, "permission")) == len(only(lines, "withdrawn")) == 1
     _, result, note, answer = conversation(lines)

@@ -142,7 +142,7 @@ async def test_line_over_max_line_is_an_event() -> None:
         assert (await turn_of(session, peer)).state is TurnState.DONE
 
 
-# --- P4, 14: the turn of a message --------------------------------------------------------------------
+# --- P4, 14: the turn of a message ----------------------------------------------------------------
 
 
 async def test_unsolicited_turn_may_come_before_the_reply() -> None:
