@@ -1,4 +1,4 @@
-"""Messages as the CLI writes them, for tests of the books that are kept of them."""
+"""Messages in the form of the CLI, for tests of tracking."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "resume_session_at": ("resume",),
     "resume_drops_turn": ("resume", "resume_session_at"),
 }
-"""What must be given besides, for an option to be valid."""
+"""The other options that an option requires."""
 
 
 def alone(examples: dict[str, Any], name: str) -> dict[str, Any]:

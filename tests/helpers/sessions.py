@@ -1,4 +1,4 @@
-"""Sessions that tests open: quick to give up, over a pair in memory or with a simulated CLI."""
+"""Sessions with short timeouts, over a pair in memory or with a simulated CLI."""
 
 from __future__ import annotations
 
@@ -45,11 +45,16 @@ def simulated(
 async def opened(peer: Peer, **changes: Any) -> Session:
     """Open a session with a peer that welcomes it."""
     session = session_with(peer, **changes)
+    await start_with(session, peer)
+    return session
+
+
+async def start_with(session: Session, peer: Peer) -> None:
+    """Start a session that a peer welcomes."""
     with anyio.fail_after(SOON):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(peer.welcome)
             await session.start()
-    return session
 
 
 @asynccontextmanager
@@ -70,6 +75,19 @@ async def bounded(block: AbstractAsyncContextManager[T]) -> AsyncIterator[T]:
     with anyio.fail_after(SOON):
         async with block as entered:
             yield entered
+
+
+@asynccontextmanager
+async def meanwhile(call: Callable[[], Awaitable[T]]) -> AsyncIterator[list[T]]:
+    """Make a call in another task during a block; the list gets its result."""
+    results: list[T] = []
+
+    async def work() -> None:
+        results.append(await call())
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(work)
+        yield results
 
 
 async def soon(true: Callable[[], object]) -> None:

@@ -1,4 +1,4 @@
-"""A question with an answer of a type, asked again if need be; and what is noted on the way."""
+"""Typed output of `ask`, its repairs, and its static types."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each operation, cancelled at each point: no error of a cancel scope, and nothing is left."""
+"""Each operation can be cancelled at each await point, without leftovers."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ TAKEN_BACK = "The turn was cancelled before it began"
 
 
 async def outcome(turn: Turn[Any]) -> str:
-    """How a turn has ended, in a word, or in those of its error."""
+    """Return the end of a turn: a word, or the message of its error."""
     try:
         return "answered" if (await turn).ok else "interrupted"
     except Error as error:
@@ -440,7 +440,7 @@ def test_cancelled_start_of_a_process(backend: str, how: str, own_tmp: None) -> 
 
 
 async def settled(before: list[Any]) -> None:
-    """What a cancelled caller has left to others is done soon."""
+    """Wait until the work that a cancelled caller left behind is done."""
     with anyio.fail_after(SOON):
         while [children(), len(open_files()), private_files()] != before:
             await anyio.lowlevel.checkpoint()

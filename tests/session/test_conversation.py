@@ -1,4 +1,4 @@
-"""The turn of each message, with CLIs that tell much, little or nothing about it."""
+"""The turn of each message, with CLIs that report much, little or nothing about it."""
 
 from __future__ import annotations
 
@@ -60,16 +60,16 @@ def books() -> Books:
 
 
 class Manner(NamedTuple):
-    """What a CLI tells about whose its messages are."""
+    """The facts by which a CLI assigns its messages to turns."""
 
     reports: bool = False
-    """It tells when a prompt is queued, begun, over."""
+    """It reports the progress of prompts."""
     names: bool = False
     """Its output and its results name the prompts."""
     replays: bool = False
-    """It repeats a prompt when it begins with it."""
+    """It repeats a prompt at the beginning of its turn."""
     tells_origin: bool = True
-    """It tells of a result that nobody asked for it."""
+    """It marks the results of unsolicited turns."""
 
 
 MANNERS = [
@@ -91,7 +91,7 @@ class Work:
     prompts: list[UserMessage] = field(default_factory=list)
     by_itself: bool = False
     ambiguous: bool = False
-    """Nothing on the wire tells yet that this is not the turn of a prompt that is on its way."""
+    """The turn may still be that of a prompt in flight."""
     has_spoken: bool = False
     """Only output shows that there is a turn which nobody asked for."""
 
@@ -232,7 +232,7 @@ class AnyCLI(RuleBasedStateMachine):
     @rule()
     @precondition(lambda self: self.work is None)
     def speak_for_a_subagent(self) -> None:
-        """What works in the background speaks between turns, and no result will follow."""
+        """Background tasks write between turns, without a result."""
         self.say(saying.text(parent_tool_use_id="toolu_0"), self.UNSURE)
 
     @rule()
@@ -364,7 +364,7 @@ def test_wrong_guess_is_taken_back(books: Books) -> None:
 def test_result_naming_the_last_prompt_ends_all_of_its_turn(
     books: Books,
 ) -> None:
-    """As 2.1.250 does with prompts that wait in its queue."""
+    """2.1.250 does this with queued prompts."""
     running = books.sent()
     books.say(saying.lifecycle(running.uuid, "started"))
     first, last = (books.sent(priority="next") for _ in range(2))
@@ -390,7 +390,7 @@ def test_unsolicited_turn_may_take_a_prompt_in(books: Books) -> None:
 
 
 def test_idle_cli_ends_its_unsolicited_turn(books: Books) -> None:
-    """Else a stray line would look like the beginning of one, and hold all prompts for ever."""
+    """Otherwise a stray line would begin a turn and hold all prompts back."""
     books.say(saying.tool_result())
     turn, idle = books.send(), saying.state("idle")
     assert books.conversation.take() is None

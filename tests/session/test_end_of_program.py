@@ -1,4 +1,4 @@
-"""A program that ends by an error, with sessions open, says that error and nothing else."""
+"""A program that fails with open sessions prints only its error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Turns end without a result, too, and no message holds a prompt back without limit."""
+"""Turns that end without a result, and messages between turns."""
 
 from __future__ import annotations
 
@@ -496,7 +496,7 @@ async def test_permission_of_an_inferred_end_is_denied() -> None:
 
 
 async def still_works(session: Session, peer: Peer) -> None:
-    """The same with a CLI that tells which prompt it works on."""
+    """Check the next prompt, with a CLI that reports the progress of prompts."""
     turn = session.send("Are you there?")
     await peer.hear_prompt()
     await peer.say(saying.lifecycle(turn.uuid, "started"), saying.text(), saying.result("I am."))
@@ -508,7 +508,7 @@ NAMES: dict[str, Callable[[Any, Any], dict[str, Any]]] = {
     "the first": lambda first, second: {"user_message_uuid": first},
     "none": lambda first, second: {},
 }
-"""How a result names two prompts that it answers."""
+"""The ways in which a result names two prompts."""
 
 
 @pytest.mark.parametrize("is_idle", [True, False], ids=["idle", "silent"])

@@ -1,4 +1,4 @@
-"""An interrupt stops what runs, whenever it comes, and tells what it did."""
+"""`session.interrupt()` stops the running turn at any time, and returns a receipt."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ from tests.helpers.sessions import (
     SOME_CLI,
     bounded,
     connected,
+    meanwhile,
     never,
     opened,
     options,
     simulated,
     soon,
+    start_with,
 )
 
 from claudewire.errors import CLIError, RequestTimeout, TurnCancelled
@@ -46,17 +48,6 @@ async def endless(chat: Chat) -> None:
         return
     await chat.say("I begin.")
     await chat.sleep(math.inf)
-
-
-class Interrupting:
-    """Interrupts in a task of its own."""
-
-    def __init__(self, session: Session) -> None:
-        self.session = session
-        self.receipts: list[InterruptReceipt] = []
-
-    async def __call__(self) -> None:
-        self.receipts.append(await self.session.interrupt())
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -102,26 +93,24 @@ async def test_interrupt_works_during_a_permission(version: str) -> None:
 
 
 async def test_turn_that_begins_later_is_interrupted_again() -> None:
-    """A CLI that has the prompt and has not begun acknowledges, and does nothing."""
+    """A CLI that has not begun with the prompt acknowledges, and does nothing."""
     async with connected() as (session, peer):
-        async with anyio.create_task_group() as tasks:
-            interrupt = Interrupting(session)
-            turn = session.send("hello")
-            tasks.start_soon(interrupt)
+        turn = session.send("hello")
+        async with meanwhile(session.interrupt) as receipts:
             await peer.acknowledge()
             for _ in range(5):
                 await anyio.lowlevel.checkpoint()
-            assert not interrupt.receipts
+            assert not receipts
             await peer.say(saying.init())
             await peer.acknowledge()
             await peer.say(saying.result(subtype="error_during_execution"))
-        (receipt,) = interrupt.receipts
+        (receipt,) = receipts
         assert receipt.turn is turn
         assert receipt.steps == ("interrupt",)
         assert receipt.result is not None
 
 
-# --- what waits -----------------------------------------------------------------------------------
+# --- queued prompts -------------------------------------------------------------------------------
 
 
 async def test_queued_cancel_drops_prompts_here_and_in_the_cli() -> None:
@@ -150,17 +139,12 @@ async def test_answer_to_an_interrupt_names_dropped_prompts() -> None:
         await peer.say(saying.lifecycle(turn.uuid, "started"))
         await turn.started.wait()
         second = session.send("second", priority="later")
-        async with anyio.create_task_group() as tasks:
-
-            async def interrupt() -> None:
-                receipt = await session.interrupt(queued="cancel")
-                assert receipt.cancelled == (second,)
-
-            tasks.start_soon(interrupt)
+        async with meanwhile(lambda: session.interrupt(queued="cancel")) as receipts:
             request = await peer.hear_request(Interrupt)
             assert request.body == Interrupt(cancel_queued=True)
             await peer.answer(request, InterruptResult([], cancelled=[str(second.uuid), "other"]))
             await peer.say(saying.result(user_message_uuid=turn.uuid))
+        assert receipts[0].cancelled == (second,)
         await session.wait_idle()
 
 
@@ -185,13 +169,7 @@ async def test_missing_acknowledgement_raises_a_timeout(is_running: bool) -> Non
 async def test_result_without_acknowledgement_stops_the_turn() -> None:
     async with connected() as (session, peer):
         turn = session.send("hello")
-        async with anyio.create_task_group() as tasks:
-            receipts = []
-
-            async def interrupt() -> None:
-                receipts.append(await session.interrupt(timeout=0.05))
-
-            tasks.start_soon(interrupt)
+        async with meanwhile(lambda: session.interrupt(timeout=0.05)) as receipts:
             await peer.hear_request(Interrupt)
             await peer.say(saying.result())
         assert not receipts[0].acknowledged
@@ -205,13 +183,7 @@ async def test_receipt_without_a_result_in_time_has_none() -> None:
         turn = session.send("hello")
         await peer.say(saying.text())
         await turn.started.wait()
-        async with anyio.create_task_group() as tasks:
-            receipts = []
-
-            async def interrupt() -> None:
-                receipts.append(await session.interrupt(timeout=0.05))
-
-            tasks.start_soon(interrupt)
+        async with meanwhile(lambda: session.interrupt(timeout=0.05)) as receipts:
             await peer.acknowledge()
         assert receipts[0].acknowledged
         assert receipts[0].result is None
@@ -219,18 +191,16 @@ async def test_receipt_without_a_result_in_time_has_none() -> None:
 
 
 class Signalled(Through):
-    """A CLI that stops for nothing but, perhaps, a signal."""
+    """A CLI that exits on a signal only."""
 
-    def __init__(self, peer: Peer, *, obeys: bool) -> None:
+    def __init__(self, peer: Peer) -> None:
         super().__init__(peer.transport)
         self._peer = peer
-        self._obeys = obeys
         self.signals: list[int] = []
 
     def send_signal(self, number: int) -> None:
         self.signals.append(number)
-        if self._obeys:
-            self._peer.exit(130)
+        self._peer.exit(130)
 
 
 QUICKLY = Escalation(step_timeout=0.03)
@@ -239,12 +209,10 @@ QUICKLY = Escalation(step_timeout=0.03)
 @simulated_time
 async def test_escalation_asks_again_ends_the_session_and_signals() -> None:
     peer = Peer()
-    transport = Signalled(peer, obeys=True)
+    transport = Signalled(peer)
     session = Session(options(), transport=transport)
     with anyio.fail_after(SOON):
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(peer.welcome)
-            await session.start()
+        await start_with(session, peer)
         turn = session.send("hello")
         await peer.say(saying.text())
         await turn.started.wait()
@@ -262,8 +230,7 @@ async def test_escalation_asks_again_ends_the_session_and_signals() -> None:
 @simulated_time
 async def test_escalation_skips_requests_unknown_to_old_clis() -> None:
     peer = Peer()
-    transport = Signalled(peer, obeys=True)
-    session = Session(options(), transport=transport)
+    session = Session(options(), transport=Signalled(peer))
     with anyio.fail_after(SOON):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(session.start)
@@ -315,9 +282,7 @@ async def test_escalation_can_restart_and_keep_the_queue() -> None:
 
     session = Session(options(cli=SOME_CLI), transport=connect)
     with anyio.fail_after(SOON):
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(peer.welcome)
-            await session.start()
+        await start_with(session, peer)
         turn, after = session.send("go on"), session.send("stop at once")
         await peer.say(saying.text())
         await turn.started.wait()

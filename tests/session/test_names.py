@@ -1,4 +1,4 @@
-"""A session can have a name, which stands for it wherever it is mentioned."""
+"""The name of a session appears in requests, logs and errors."""
 
 from __future__ import annotations
 

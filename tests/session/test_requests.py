@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 import pytest
 from tests.helpers.peer import SOON, Peer
-from tests.helpers.sessions import SOME_CLI, connected, options
+from tests.helpers.sessions import SOME_CLI, connected, options, start_with
 
 from claudewire.approvals import Inbox, PermissionRequest, PermissionResult
 from claudewire.errors import CLIError
@@ -102,9 +102,7 @@ async def test_permission_request_has_the_working_directory(cwd: Path | None) ->
     given = options(cli=SOME_CLI, cwd=cwd, on_permission=note)
     session = Session(given, transport=lambda launch: peer.transport)
     with anyio.fail_after(SOON):
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(peer.welcome)
-            await session.start()
+        await start_with(session, peer)
         await peer.ask(CanUseTool("Bash", {"command": "ls"}, tool_use_id="toolu_1"))
         await peer.hear(Answer)
         await session.close()

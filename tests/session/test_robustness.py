@@ -1,4 +1,4 @@
-"""What a review found: handlers that do not stop, ends at the last moment, threads, long lines."""
+"""Handlers that do not stop, sessions that end during the start, text in pieces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Turns of a session: queued, cancelled, left early, not asked for, and all of them over."""
+"""Turns of a session: queued, cancelled, unsolicited; context; `wait_idle`."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from tests.helpers.sessions import (
     session_with,
     simulated,
     soon,
+    start_with,
 )
 
 from claudewire.errors import (
@@ -241,7 +242,7 @@ async def test_add_context_is_sent_at_once_without_a_turn() -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_next_prompt_has_the_context_and_its_own_reply(version: str) -> None:
-    """Also with those CLIs that would answer what is told, or end it with a result."""
+    """Some CLIs would answer the context, or end it with a result."""
     heard: list[str] = []
 
     async def listen(chat: Chat) -> None:
@@ -339,9 +340,7 @@ async def test_next_cli_gets_unread_context() -> None:
 
     session = Session(options(cli=SOME_CLI), transport=connect)
     with anyio.fail_after(SOON):
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(peers[0].welcome)
-            await session.start()
+        await start_with(session, peers[0])
         session.add_context("The build is green.")
         await peers[0].hear_prompt()
         async with anyio.create_task_group() as tasks:

@@ -1,4 +1,4 @@
-"""A session from its beginning to its end: states, who may open and close it, how it fails."""
+"""A session from start to end: states, opening and closing, failures, events."""
 
 from __future__ import annotations
 

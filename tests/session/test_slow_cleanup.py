@@ -1,4 +1,4 @@
-"""The CLI gets its answer in time, however long a function of the application cleans up."""
+"""The CLI gets its answer in time, even if a function of the application cleans up slowly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A turn: a stream of messages that can be read in several ways, and a promise of a reply."""
+"""A turn: its messages, its text and its reply."""
 
 from __future__ import annotations
 

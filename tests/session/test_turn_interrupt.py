@@ -1,4 +1,4 @@
-"""One turn is interrupted and no other, whenever it is asked for; and when its block is left."""
+"""`turn.interrupt()` and the end of a turn's block stop this turn and no other."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from tests.helpers import messages as saying
 from tests.helpers.clock import simulated_time
 from tests.helpers.peer import SOON, Peer
-from tests.helpers.sessions import bounded, connected, opened, simulated, soon
+from tests.helpers.sessions import bounded, connected, meanwhile, opened, simulated, soon
 
 from claudewire.errors import TurnCancelled
 from claudewire.options import Timeouts
@@ -43,37 +43,21 @@ async def has_spoken(turn: Turn) -> None:
             break
 
 
-class Interrupting:
-    """Interrupts a turn in a task of its own."""
-
-    def __init__(self, turn: Turn) -> None:
-        self.turn = turn
-        self.receipts: list[InterruptReceipt] = []
-
-    async def __call__(self) -> None:
-        self.receipts.append(await self.turn.interrupt())
-
-    @property
-    def receipt(self) -> InterruptReceipt:
-        (receipt,) = self.receipts
-        return receipt
-
-
 def interrupts(peer: Peer) -> int:
-    """How many interrupts a peer was sent."""
+    """Count the interrupts that a peer has received."""
     requests = (event for event in peer.heard if isinstance(event, Request))
     return sum(isinstance(request.body, Interrupt) for request in requests)
 
 
 async def heard_all(peer: Peer, session: Session) -> None:
-    """Close the session, so that the peer has heard all that was sent."""
+    """Close the session, so that the peer has read everything."""
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(peer.hear_end)
         await session.close()
 
 
 async def prompted(peer: Peer, session: Session, *texts: str) -> list[Turn]:
-    """Send prompts, of which the first one runs then."""
+    """Send prompts, and let the first turn begin."""
     turns = [session.send(text) for text in texts]
     await peer.hear_prompt()
     await peer.say(saying.text())
@@ -82,7 +66,7 @@ async def prompted(peer: Peer, session: Session, *texts: str) -> list[Turn]:
 
 
 async def sent_early(peer: Peer, session: Session) -> tuple[Turn, Turn]:
-    """Send two prompts to the CLI, which runs one, and has the other one in its queue."""
+    """Send two prompts: the CLI runs one and queues the other."""
     first = session.send("one")
     await peer.say(saying.lifecycle(first.uuid, "started"), saying.text())
     await first.started.wait()
@@ -92,7 +76,7 @@ async def sent_early(peer: Peer, session: Session) -> tuple[Turn, Turn]:
     return first, second
 
 
-# --- whichever state it is in ---------------------------------------------------------------------
+# --- states ---------------------------------------------------------------------------------------
 
 
 async def test_held_turn_is_withdrawn_and_the_running_one_goes_on() -> None:
@@ -126,12 +110,10 @@ async def test_interrupt_of_an_ended_turn_stops_nothing() -> None:
 
 
 async def test_next_prompt_waits_for_the_answer_to_an_interrupt() -> None:
-    """The turn ends by itself while the interrupt is on its way."""
+    """The turn ends while the interrupt is in flight."""
     async with connected() as (session, peer):
         one, two = await prompted(peer, session, "one", "two")
-        async with anyio.create_task_group() as tasks:
-            interrupt = Interrupting(one)
-            tasks.start_soon(interrupt)
+        async with meanwhile(one.interrupt) as receipts:
             request = await peer.hear_request(Interrupt)
             await peer.say(saying.result())
             await one
@@ -139,8 +121,8 @@ async def test_next_prompt_waits_for_the_answer_to_an_interrupt() -> None:
             assert two.state is TurnState.HELD
             await peer.answer(request)
             await peer.hear_prompt()
-        assert interrupt.receipt.outcome == "was_over"
-        assert interrupt.receipt.acknowledged
+        assert receipts[0].outcome == "was_over"
+        assert receipts[0].acknowledged
         await peer.say(saying.result())
         assert (await two).ok
 
@@ -153,14 +135,14 @@ async def test_overtaken_unsolicited_turn_is_left_alone() -> None:
         await peer.say(saying.text())
         unsolicited = await anext(session.unsolicited)
         turn = session.send("hello")
-        await peer.hear_prompt()  # after a while it no longer waits
+        await peer.hear_prompt()  # sent without waiting for the unsolicited turn any longer
         await peer.say(saying.lifecycle(turn.uuid, "started"), saying.text())
         await turn.started.wait()
         receipt = await unsolicited.interrupt()
         assert receipt.outcome == "not_stopped"
         assert receipt.steps == ()
         await heard_all(peer, session)
-        assert interrupts(peer) == 1  # that of the end
+        assert interrupts(peer) == 1  # from the close
 
 
 # --- in the queue of the CLI ----------------------------------------------------------------------
@@ -169,22 +151,18 @@ async def test_overtaken_unsolicited_turn_is_left_alone() -> None:
 async def test_turn_in_the_queue_of_the_cli_is_withdrawn() -> None:
     async with connected() as (session, peer):
         one, two = await sent_early(peer, session)
-        async with anyio.create_task_group() as tasks:
-            interrupt = Interrupting(two)
-            tasks.start_soon(interrupt)
+        async with meanwhile(two.interrupt) as receipts:
             request = await peer.hear_request(CancelAsyncMessage)
             await peer.answer(request, CancelAsyncMessageResult(cancelled=True))
-        assert interrupt.receipt.outcome == "withdrawn"
-        assert interrupt.receipt.still_queued == (one,)
+        assert receipts[0].outcome == "withdrawn"
+        assert receipts[0].still_queued == (one,)
         assert interrupts(peer) == 0
 
 
 async def test_turn_not_given_back_is_stopped_when_it_runs() -> None:
     async with connected() as (session, peer):
         one, two = await sent_early(peer, session)
-        async with anyio.create_task_group() as tasks:
-            interrupt = Interrupting(two)
-            tasks.start_soon(interrupt)
+        async with meanwhile(two.interrupt) as receipts:
             request = await peer.hear_request(CancelAsyncMessage)
             await peer.answer(request, CancelAsyncMessageResult(cancelled=False))
             await anyio.wait_all_tasks_blocked()
@@ -194,7 +172,7 @@ async def test_turn_not_given_back_is_stopped_when_it_runs() -> None:
             await peer.say(saying.lifecycle(two.uuid, "started"))
             await peer.acknowledge()
             await peer.say(saying.result(is_error=True, user_message_uuid=two.uuid))
-        assert interrupt.receipt.outcome == "stopped"
+        assert receipts[0].outcome == "stopped"
 
 
 @simulated_time
@@ -212,17 +190,15 @@ async def test_merged_turn_is_stopped_with_the_other() -> None:
         one, two = await sent_early(peer, session)
         await peer.say(saying.lifecycle(two.uuid, "started"))
         await two.started.wait()
-        async with anyio.create_task_group() as tasks:
-            interrupt = Interrupting(two)
-            tasks.start_soon(interrupt)
+        async with meanwhile(two.interrupt) as receipts:
             await peer.acknowledge()
             both = [one.uuid, two.uuid]
             await peer.say(saying.result(is_error=True, user_message_uuids=both))
-        assert interrupt.receipt.outcome == "stopped"
+        assert receipts[0].outcome == "stopped"
         assert one.is_over
 
 
-# --- when the session is ending, or the CLI does not react ----------------------------------------
+# --- closing sessions -----------------------------------------------------------------------------
 
 
 async def test_interrupt_during_a_close_waits_for_the_end() -> None:
@@ -236,7 +212,7 @@ async def test_interrupt_during_a_close_waits_for_the_end() -> None:
         assert receipt.outcome == "was_over"
 
 
-# --- callers that are cancelled -------------------------------------------------------------------
+# --- cancelled callers ----------------------------------------------------------------------------
 
 
 async def test_cancelled_caller_interrupts_nevertheless() -> None:
@@ -299,7 +275,7 @@ async def test_error_in_a_block_stops_the_turn_and_is_raised() -> None:
 
 
 async def test_cancelled_scope_stops_the_turn_of_its_block() -> None:
-    """As Starlette does when the client disconnects."""
+    """Starlette cancels this way when the client disconnects."""
     async with bounded(simulated(endless)) as session:
         turns: list[Turn] = []
         async with anyio.create_task_group() as tasks:

@@ -1,4 +1,4 @@
-"""A further reader sees a turn from its beginning, whatever others have read."""
+"""A reader sees a turn from its beginning, whatever others have read."""
 
 from __future__ import annotations
 

@@ -1,12 +1,10 @@
-"""Unread messages stop nothing: not the reader, not a permission, not an interrupt."""
+"""Unread messages delay neither the reader nor permissions nor interrupts."""
 
 from __future__ import annotations
 
-import anyio
-import anyio.lowlevel
 import pytest
 from tests.helpers import messages as saying
-from tests.helpers.sessions import allow, connected
+from tests.helpers.sessions import allow, connected, meanwhile
 
 from claudewire.options import UnreadLimit
 from claudewire.session import UnreadLimitReached
@@ -20,7 +18,6 @@ LONG = 300.0
 
 @pytest.mark.parametrize("count", [150, 100_000])
 async def test_unread_messages_delay_no_permission_or_interrupt(count: int) -> None:
-    """A permission is answered and an interrupt acknowledged, although nobody reads."""
     async with connected(
         within=LONG, on_permission=allow, unread=UnreadLimit(high_water=count)
     ) as (session, peer):
@@ -33,17 +30,11 @@ async def test_unread_messages_delay_no_permission_or_interrupt(count: int) -> N
         assert isinstance((await peer.hear(Answer)).body, PermissionResultAllow)
         assert session.unread == turn.unread == count
         assert UnreadLimitReached(count) in events.take()
-        async with anyio.create_task_group() as tasks:
-
-            async def interrupt() -> None:
-                receipt = await session.interrupt()
-                assert receipt.acknowledged
-                assert receipt.turn is turn
-
-            tasks.start_soon(interrupt)
+        async with meanwhile(session.interrupt) as receipts:
             await peer.acknowledge()
             await peer.say(saying.result(subtype="error_during_execution"))
-        # and nothing is lost
+        assert receipts[0].acknowledged
+        assert receipts[0].turn is turn
         assert len([message async for message in turn]) == count + 1
         assert session.unread == 0
 

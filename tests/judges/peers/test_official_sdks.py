@@ -1,4 +1,4 @@
-"""The official SDKs, as released, drive the simulated CLI: nobody here wrote their side of it.
+"""The official SDKs, as released, drive the simulated CLI.
 
 `scripts/peers` installs them. They run in a cage. The Python SDK plays all cases in one go, the
 TypeScript SDK all usages that its reference names.
@@ -69,7 +69,7 @@ def run(*command: Any) -> str:
 
 @pytest.fixture(scope="module")
 def delivered() -> Delivered:
-    """What the Python SDK delivered and called, line by line, for each case."""
+    """The deliveries and calls of the Python SDK, line by line, for each case."""
     needs("python")
     return by_case(run(*DRIVER, SIMULATED, *CASES))
 
@@ -94,7 +94,7 @@ def only(lines: list[Line], kind: str) -> list[Line]:
 
 
 def conversation(lines: list[Line]) -> list[Line]:
-    """What was said, by both sides, in its order."""
+    """Return the blocks of both sides in their order."""
     return [
         block for line in lines if line["kind"] in {"assistant", "user"} for block in line["blocks"]
     ]

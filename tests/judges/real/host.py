@@ -1,4 +1,4 @@
-"""A small host: it drives a CLI, real or simulated, and keeps all that the CLI says."""
+"""A small host that drives a CLI, real or simulated, and keeps its lines."""
 
 from __future__ import annotations
 

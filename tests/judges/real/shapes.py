@@ -1,4 +1,4 @@
-"""The shape of what a CLI says: which kinds of lines, in which order, with which declared keys."""
+"""The shape of a CLI's output: kinds of lines, their order, their declared keys."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from claudewire.wire import (
 )
 
 REPEATED = "stream_event/content_block_delta"
-"""How many pieces a text is cut into is chance."""
+"""The number of pieces of a text varies."""
 
 
 Difference = tuple[str, str, str]

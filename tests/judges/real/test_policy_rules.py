@@ -1,4 +1,4 @@
-"""The same rules mean the same to a real CLI: it is asked, in the cage."""
+"""A policy reads rules as a real CLI in a cage does."""
 
 from __future__ import annotations
 

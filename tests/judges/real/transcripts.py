@@ -1,4 +1,4 @@
-"""Compares what CLIs keep of a conversation, after ids, times, counts and places are made alike."""
+"""Compares transcripts after normalising ids, times, counts and places."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _essential(entries: list[Entry]) -> Iterator[Entry]:
 
 
 def _is_told(entry: Entry) -> bool:
-    """Whether it holds what the real CLI tells its model besides the conversation."""
+    """Return whether a line is a remark of the real CLI to its model."""
     return entry.get("type") == "attachment" or entry.get("subtype") == "stop_hook_summary"
 
 

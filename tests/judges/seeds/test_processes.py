@@ -1,4 +1,4 @@
-"""Which program a session starts, and that each has its own: what the CLIs themselves logged."""
+"""Each session starts its own program, as the logs of the CLIs show."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An application that uses a session, with async and without: the same verbs."""
+"""An application with one interface over async and blocking sessions."""
 
 from __future__ import annotations
 

@@ -31,18 +31,18 @@ from claudewire.sync.portal import portal
 ResultT = TypeVar("ResultT")
 
 AT_ONCE = {"memory": 40, "process": 16}
-"""How many cells are played side by side: most of them wait most of the time."""
+"""The number of cells played side by side: most cells are idle most of the time."""
 AFTERMATH = 10.0
 """Seconds that what has done its work may take to go."""
 SLOWER = 5.0
-"""How many times longer the bounds are when a cell is played again."""
+"""The factor by which limits grow when a cell is played again."""
 FOR_EVER = 300.0
 """Seconds after which a thread that does not come back never will."""
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What became of cells that were played side by side.
+    """The outcome of cells that were played side by side.
 
     Attributes:
         outcomes: of all cells.
@@ -142,7 +142,7 @@ def _run(coroutine: Coroutine[Any, Any, ResultT]) -> ResultT:
 
 
 class _Count:
-    """How many processes and file descriptors there are now."""
+    """The current numbers of processes and file descriptors."""
 
     def __init__(self) -> None:
         gc.collect()

@@ -1,4 +1,4 @@
-"""What goes wrong, and when: the rows and the columns of the matrix."""
+"""Faults and phases: the rows and the columns of the matrix."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LONG = 60.0
 
 
 class Phase(StrEnum):
-    """What the session is doing when the fault happens."""
+    """The state of the session at the fault."""
 
     STARTING = "starting"
     IDLE = "idle"
@@ -110,7 +110,7 @@ class Case:
         return replace(Timeouts(LONG, LONG, LONG, LONG, LONG, LONG, LONG), **short)
 
     def patience(self, phase: Phase) -> StallTimeouts:
-        """How long a silence may last."""
+        """The limit on silence in seconds."""
         seconds = self.short(phase).get("patience", LONG)
         return StallTimeouts(seconds, seconds, seconds, None, seconds, action="interrupt")
 

@@ -1,4 +1,4 @@
-"""Plays a phase with an application, and notes what each call comes to."""
+"""Plays a phase with an application, and notes the outcome of each call."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Driver:
             self.collect()
 
     async def starting(self) -> None:
-        """Nothing special: the start was it."""
+        """Do nothing: the start was the phase."""
         await self.turn("turn", MUCH if self.floods else "say something")
 
     async def idle(self) -> None:
@@ -170,7 +170,7 @@ class Driver:
             await self.application.pause()
 
     def heard_news(self) -> bool:
-        """Whether what the CLI says between turns has come, or what the fault has left of it."""
+        """Return whether the message between turns has arrived, as far as the fault let it."""
         self.collect()
         lines = [it.line for it in self.events if isinstance(it, Event) and it.line]
         if self.moment:

@@ -47,7 +47,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a cell.
+    """The outcome of a cell.
 
     Attributes:
         cell: which.
@@ -61,7 +61,7 @@ class Outcome:
 
     @property
     def fault_did_not_happen(self) -> bool:
-        """Whether the cell shows nothing, because something else ended it before its fault."""
+        """Return whether the cell ended before its fault and thus shows nothing."""
         return any(it.endswith(NOT_HAPPENED) for it in self.problems)
 
     @property

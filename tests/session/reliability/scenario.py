@@ -1,4 +1,4 @@
-"""What the simulated CLI does in each phase. It is played in memory and in a process of its own.
+"""The scenario of each phase, played in memory and in a process.
 
 The client asks for another model in each phase. The fault hits the answer, or what comes next.
 """

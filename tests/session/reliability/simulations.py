@@ -1,4 +1,4 @@
-"""The CLI that is faulty, in memory or as a process, and the options to open a session with it."""
+"""The faulty CLI, in memory or as a process, and the options of its session."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def in_memory(launch: Launch) -> Tapped:
 
 
 def noted(log: Path) -> bytes:
-    """What a simulated CLI that is a process says that it has written."""
+    """Return the lines that a simulated CLI in a process has written, by its log."""
     lines = (line.split() for line in log.read_text(encoding="ascii").splitlines())
     return b"".join(bytes.fromhex(data) for _, kind, data in lines if kind == "<")
 

@@ -25,7 +25,7 @@ from tests.helpers import programs
 from tests.helpers.cancellation import WAYS, Operation, at_every_point
 from tests.helpers.peer import SOON, Peer, Through
 from tests.helpers.processes import PATIENCE, death, is_alive
-from tests.helpers.sessions import SOME_CLI, connected, options, soon
+from tests.helpers.sessions import SOME_CLI, connected, options, soon, start_with
 
 import claudewire
 from claudewire import (
@@ -410,9 +410,7 @@ async def test_unwritable_request_is_an_error_and_forgotten() -> None:
     deaf = Deaf(peer.transport)
     with anyio.fail_after(SOON):
         session = with_cli(deaf)
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(peer.welcome)
-            await session.start()
+        await start_with(session, peer)
         deaf.is_deaf = True
         with pytest.raises(CLIError) as caught:
             await session.request(GetSettings())

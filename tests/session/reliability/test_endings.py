@@ -1,4 +1,4 @@
-"""How a session ends is told as it was: what we did to the CLI is not what the CLI did."""
+"""The error of a session names its first cause, not the steps that ended the CLI."""
 
 from __future__ import annotations
 

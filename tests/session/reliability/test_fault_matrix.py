@@ -1,4 +1,4 @@
-"""Whatever goes wrong, and whenever: a typed error or a completed turn, and nothing is left.
+"""Every fault in every phase ends in a typed error or a completed turn, without leftovers.
 
 `scripts/faults` plays the rest of the matrix: real processes on the other backends too.
 """

@@ -21,7 +21,7 @@ from .runner import Outcome, Verdict, chosen, run
 from .wire_changes import compare, nearest, record_all
 
 LANES = max(2, (os.cpu_count() or 1) + 1)
-"""How many CLIs work at the same time: they wait a lot."""
+"""The number of CLIs at the same time: each is idle most of the time."""
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
@@ -77,7 +77,7 @@ class Progress:
 
     @property
     def seconds(self) -> float:
-        """How long it has taken so far."""
+        """Return the elapsed time."""
         return time.monotonic() - self._begun
 
     def __call__(self, version: str, behaviour: Behaviour, outcome: Outcome) -> None:

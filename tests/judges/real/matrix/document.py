@@ -13,7 +13,7 @@ from .runner import SUBJECTS, Outcome, Verdict
 DOCUMENT = ROOT / "docs" / "build" / "compatibility.md"
 
 Results = dict[str, dict[str, Outcome]]
-"""What came of each behaviour, by version and name."""
+"""The outcome of each behaviour, by version and name."""
 
 SIGNS = {Verdict.HOLDS: "✓", Verdict.LACKS: "✗", Verdict.DEVIATES: "~"}
 

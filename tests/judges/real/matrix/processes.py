@@ -1,4 +1,4 @@
-"""The processes of a session, and that none is left."""
+"""The processes of a session, and their end."""
 
 from __future__ import annotations
 

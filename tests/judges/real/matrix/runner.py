@@ -1,4 +1,4 @@
-"""Plays behaviours with a version of the CLI, and says what came of each."""
+"""Plays behaviours with a version of the CLI, and reports the outcome of each."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ LONG = 60.0
 
 
 class Verdict(StrEnum):
-    """What came of a behaviour."""
+    """The outcome of a behaviour."""
 
     HOLDS = "holds"
     LACKS = "not in this version"
@@ -61,7 +61,7 @@ class Outcome:
 
 
 Group = tuple[Behaviour, ...]
-"""What is played in one session, or one behaviour that is alone."""
+"""The behaviours of one session, or a single one."""
 
 Report = Callable[[str, Behaviour, Outcome], object]
 

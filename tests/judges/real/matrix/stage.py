@@ -1,4 +1,4 @@
-"""Where a behaviour is played: a cage with one version of the CLI, and sessions with it."""
+"""The stage of a behaviour: a cage with one version of the CLI, and its sessions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SOON = 20.0
 """Seconds within which a process of a tool that has ended is gone, on a busy machine."""
 
 REMINDER = re.compile(r"<system-reminder>.*?</system-reminder>", re.DOTALL)
-"""What a CLI adds to results now and then."""
+"""Text that a CLI sometimes adds to results."""
 
 Handler = Callable[[Any], Any]
 
@@ -122,7 +122,7 @@ class Stage:
         self.forget()
 
     def prompt(self, key: str = "") -> str:
-        """What the prompt with this key begins with."""
+        """Return the beginning of the prompt with this key."""
         assert self._behaviour is not None
         return self._behaviour.prompt(key)
 
@@ -136,12 +136,12 @@ class Stage:
 
     @property
     def turns(self) -> list[APIRequest]:
-        """What the model was called with since the behaviour began."""
+        """Return the requests to the model since the behaviour began."""
         return self.cage.turns[self._turns_before :]
 
     @property
     def results(self) -> list[dict[str, Any]]:
-        """What the model was told of its tools, each once.
+        """Return the tool results that the model got, each once.
 
         The first request may have results of a turn before, which was interrupted.
         """
@@ -154,11 +154,11 @@ class Stage:
         return [_text(result.get("content")) for result in self.results]
 
     def has(self, name: str) -> bool:
-        """Whether there is a file of this name."""
+        """Return whether a file of this name exists."""
         return (self.cage.work / name).exists()
 
     def transcript(self, id: str | None) -> str:
-        """What the CLI has written about a conversation so far."""
+        """Return the transcript of a conversation so far."""
         files = self.cage.config.glob(f"projects/*/{id}.jsonl")
         return "".join(it.read_text(encoding="utf-8", errors="replace") for it in files)
 
@@ -213,7 +213,7 @@ class Stage:
         return {process.pid for process in found if not process.is_dead}
 
     def commands(self) -> Counter[str]:
-        """What they run. A server may be started anew, and is then another process."""
+        """Return the commands. A restarted server is another process."""
         return Counter(map(_command, self.children()))
 
     async def until_gone(self, before: Counter[str]) -> None:
@@ -261,7 +261,7 @@ async def until(condition: Callable[[], object], seconds: float = SOON) -> None:
 
 
 def is_running(pid: int) -> bool:
-    """Whether a process has not ended."""
+    """Return whether a process is running."""
     process = process_table().get(pid)
     return process is not None and not process.is_dead
 

@@ -1,4 +1,4 @@
-"""What changed on the wire between two versions: messages, fields, and their order.
+"""The changes on the wire between two versions: messages, fields, and their order.
 
 It compares recordings of the same two conversations: one with hooks, thinking and a tool, streamed;
 the other with a question, an in-process server, changes of model and mode, and an error of the API.
@@ -101,7 +101,7 @@ def _keys(lines: list[Line]) -> dict[str, dict[str, bool]]:
 
 
 def _order(old: list[Line], new: list[Line]) -> Iterator[str]:
-    """What comes elsewhere, or more or less often, of the kinds that both have."""
+    """Report the kinds of both versions that moved or changed in number."""
     both = {line.kind for line in old} & {line.kind for line in new}
     before, after = ([line.kind for line in it if line.kind in both] for it in (old, new))
     for tag, at, to, from_, until in SequenceMatcher(None, before, after, False).get_opcodes():

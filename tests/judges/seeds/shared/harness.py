@@ -1,4 +1,4 @@
-"""The plumbing of the programs of all documents: lines in, lines out, a log. It knows no document.
+"""Plumbing for the programs of all documents: lines in, lines out, a log.
 
 `python3 harness.py PROGRAM ARGS…` runs a program, which imports this module.
 """
