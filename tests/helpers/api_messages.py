@@ -54,9 +54,6 @@ def recorded(path: Path) -> list[Message]:
     return [event for event in events if isinstance(event, Message)]
 
 
-"""Those with partial messages."""
-
-
 def event(of: APIEvent, agent: str | None = None, id: str | None = None) -> StreamEvent:
     return StreamEvent(event=of, parent_tool_use_id=agent, api_message_id=id)
 

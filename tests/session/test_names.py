@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import anyio
 import pytest
 from tests.helpers import messages as saying
-from tests.helpers.peer import SOON, Peer
-from tests.helpers.sessions import SOME_CLI, bounded, connected, echo, opened, options
+from tests.helpers.peer import Peer
+from tests.helpers.sessions import SOME_CLI, bounded, connected, echo, options
 
 import claudewire
 from claudewire.approvals import Inbox, PermissionRequest, PermissionResult
@@ -45,13 +44,10 @@ async def test_session_without_a_name_has_a_number() -> None:
 
 async def test_log_lines_begin_with_the_name(caplog: pytest.LogCaptureFixture) -> None:
     unread = claudewire.UnreadLimit(high_water=1)
-    with anyio.fail_after(SOON):
-        peer = Peer()
-        session = await opened(peer, name="100% Ada", unread=unread)
+    async with connected(name="100% Ada", unread=unread) as (session, peer):
         session.send("hello")
         await peer.say(saying.text(), saying.result())
         await session.wait_idle()
-        await session.close()
     (record,) = (it for it in caplog.records if "unread" in it.getMessage())
     assert record.getMessage() == "100% Ada: 1 messages are unread"
     assert vars(record)["session"] == "100% Ada"

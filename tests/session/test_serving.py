@@ -108,12 +108,10 @@ async def test_request_withdrawn_before_it_began_has_no_handler() -> None:
 
 
 async def test_withdrawal_of_an_unknown_request_is_a_notice() -> None:
-    peer = Peer()
-    session = await opened(peer)
-    await peer.write(b'{"type":"control_cancel_request","request_id":"none"}\n')
-    await soon(lambda: session.notices)
-    assert session.state == "ready"
-    await session.close()
+    async with connected() as (session, peer):
+        await peer.write(b'{"type":"control_cancel_request","request_id":"none"}\n')
+        await soon(lambda: session.notices)
+        assert session.state == "ready"
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])

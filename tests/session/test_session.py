@@ -338,7 +338,7 @@ async def test_calls_on_a_failed_session_raise_the_original_error(
 
 
 async def test_calls_during_a_failure_wait_for_its_cause() -> None:
-    """The output has ended, and why will be known only when the process has."""
+    """The cause is known only after the exit of the process."""
     peer = Peer()
     session = await opened(peer, timeouts=Timeouts(exit=SOON, drain=SOON))
     turn = session.send("hello")
@@ -492,21 +492,17 @@ async def test_subscription_yields_all_events() -> None:
 
 
 async def test_subscription_drops_old_events_and_can_be_closed() -> None:
-    peer = Peer()
-    session = await opened(peer)
-    with session.events(limit=2) as few, session.events() as gone:
-        gone.close()
-        for number in range(5):
-            await peer.say(saying.status(str(number)))
-        await soon(lambda: len(session.notices) == 5)
-        assert [it.status for it in few.take()] == ["3", "4"]  # type: ignore[union-attr]
-        assert few.dropped == 3
-        assert gone.take() == []
-        with anyio.fail_after(SOON):
+    async with connected() as (session, peer):
+        with session.events(limit=2) as few, session.events() as gone:
+            gone.close()
+            for number in range(5):
+                await peer.say(saying.status(str(number)))
+            await soon(lambda: len(session.notices) == 5)
+            assert [it.status for it in few.take()] == ["3", "4"]  # type: ignore[union-attr]
+            assert few.dropped == 3
+            assert gone.take() == []
             assert [it async for it in gone] == []
-    with anyio.fail_after(SOON):
-        await session.close()
-        assert [it async for it in session.events()] == []  # too late
+    assert [it async for it in session.events()] == []
 
 
 async def test_repeated_error_keeps_a_short_traceback() -> None:

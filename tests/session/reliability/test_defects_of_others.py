@@ -14,7 +14,6 @@ import sys
 import tempfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from textwrap import dedent
 from typing import Any
 
 import anyio
@@ -294,34 +293,6 @@ async def test_output_after_the_end_of_input_is_read(
     numbers = [it.raw["entries"][0]["number"] for it in said]
     assert numbers == list(range(2000))
     assert diary.read_text(encoding="utf-8") == "went by itself"
-
-
-async def test_program_that_ends_prints_nothing_on_stderr(
-    anyio_backend: str, tmp_path: Path
-) -> None:
-    """No object outlives the event loop and warns when it is freed."""
-    script = tmp_path / "program.py"
-    script.write_text(
-        dedent(
-            """
-            import sys
-            import anyio
-            import claudewire
-
-            async def main():
-                cli = [sys.executable, "-m", "claudewire.simulator"]
-                async with claudewire.open(cli=cli) as session:
-                    await session.send("hello")
-
-            anyio.run(main, backend=sys.argv[1])
-            """
-        ),
-        encoding="utf-8",
-    )
-    command = [sys.executable, "-W", "default", str(script), anyio_backend]
-    with anyio.fail_after(PATIENCE):
-        done = await anyio.run_process(command, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
 @pytest.mark.parametrize(("backend", "how"), WAYS)
