@@ -19,7 +19,7 @@ from claudewire.testing import Chat, SimulatedCLI
 T = TypeVar("T")
 
 SOME_CLI = [sys.executable]
-"""A program that is there, where none is to be started."""
+"""An existing program for sessions that start none."""
 
 QUICK = Timeouts(start=SOON, request=SOON, exit=0.05, drain=0.05, interrupt=SOON)
 
@@ -102,7 +102,7 @@ async def allow(request: PermissionRequest) -> PermissionResult:
 
 
 async def never(request: PermissionRequest) -> PermissionResult:
-    """A person who thinks."""
+    """Never decide."""
     await anyio.sleep_forever()
     raise AssertionError
 

@@ -54,7 +54,7 @@ _SCALARS: dict[type[inspect.Type], SearchStrategy[Any]] = {
 # Where the type allows more than the wire does.
 _FIELDS: dict[tuple[type, str], SearchStrategy[Any]] = {
     (APIMessage, "type"): st.just("message"),
-    # One dialect counts in seconds. That it rounds what is not whole is shown elsewhere.
+    # One dialect counts in seconds. Another test covers its rounding.
     (ResultMessage, "duration_ms"): st.integers(0, 2**50),
 }
 

@@ -362,7 +362,7 @@ Seen = list[BaseException | None]
 
 
 class Play(NamedTuple):
-    """A session in which something of each of these kinds is raised, one after the other."""
+    """A session in which each of these kinds is raised in turn."""
 
     place: Place
     boom: Boom

@@ -24,7 +24,7 @@ class Sum:
 
 
 class Wavering:
-    """Gives the right type only when it is asked for the n-th time."""
+    """Gives the right type at the n-th prompt only."""
 
     def __init__(self, right_at: int) -> None:
         self.prompts: list[str] = []

@@ -71,7 +71,7 @@ async def outcome(turn: Turn[Any]) -> str:
 
 
 class Noting:
-    """An operation, and whether it has begun: a task may be cancelled before its first step."""
+    """An operation that notes its begin: a task may be cancelled before its first step."""
 
     def __init__(self, operation: Operation) -> None:
         self.has_begun = False
@@ -90,7 +90,7 @@ def nothing_is_logged(caplog: pytest.LogCaptureFixture) -> Any:
 
 @pytest.fixture(autouse=True)
 def _no_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Do in the event loop what is done in threads: simulated time does not wait for them."""
+    """Run thread functions in the event loop: simulated time does not wait for threads."""
 
     async def run_sync(function: Callable[..., Any], *arguments: Any, **_: Any) -> Any:
         await anyio.lowlevel.checkpoint()
@@ -293,7 +293,7 @@ def test_cancelled_restart(backend: str, how: str) -> None:
 @ways
 def test_cancelled_escalation(backend: str, how: str) -> None:
     class Deaf(SimulatedCLI):
-        """Hears the prompts, and nothing that is to stop it."""
+        """A CLI that ignores interrupts and `end_session`."""
 
         async def send(self, data: bytes) -> None:
             lines = data.splitlines(keepends=True)
@@ -336,7 +336,7 @@ def test_cancelled_escalation(backend: str, how: str) -> None:
 
 @ways
 def test_cancelled_close_in_another_task(backend: str, how: str) -> None:
-    """While it opens, somebody else closes it, and both are cancelled."""
+    """One task opens the session while another one, which is cancelled, closes it."""
 
     async def try_it(cancel: Cancel) -> bool:
         session = simulated(agent)
@@ -406,7 +406,7 @@ def program(**changes: Any) -> Session:
 
 @pytest.fixture
 def own_tmp(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Temporary files that nobody else makes at the same time."""
+    """Use a private folder for temporary files."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
 

@@ -135,7 +135,7 @@ async def test_request_unknown_to_2_1_17_is_refused_at_once() -> None:
 
 
 class Recorder(Session):
-    """Remembers what it was asked for."""
+    """Records its requests."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[Any, Timeout]] = []

@@ -24,7 +24,7 @@ AnyTurn = Turn[Any]
 
 
 class Books:
-    """A conversation, with everything that it was given and gave."""
+    """A conversation with its input and output."""
 
     def __init__(self) -> None:
         self.owner = TurnOwner()
@@ -86,18 +86,18 @@ MANNERS = [
 
 @dataclass(eq=False)
 class Work:
-    """A turn as the CLI sees it: the prompts that it answers, none if nobody asked for it."""
+    """A turn of the CLI: the prompts that it answers, none if unsolicited."""
 
     prompts: list[UserMessage] = field(default_factory=list)
     by_itself: bool = False
     ambiguous: bool = False
     """The turn may still be that of a prompt in flight."""
     has_spoken: bool = False
-    """Only output shows that there is a turn which nobody asked for."""
+    """An unsolicited turn shows only by its output."""
 
 
 class AnyCLI(RuleBasedStateMachine):
-    """A CLI that does anything that a CLI may do, and a conversation that has to make sense of it.
+    """A CLI that does anything a CLI may do, and a conversation that follows it.
 
     `expected` says for each message whose it must be: a prompt's, a turn that nobody asked for,
     or `UNSURE` where the wire does not tell and any one of them will do.
@@ -131,7 +131,7 @@ class AnyCLI(RuleBasedStateMachine):
 
     @rule(index=st.integers(0, 5))
     def cancel(self, index: int) -> None:
-        """A prompt that has not begun is taken back, here or by a request to the CLI."""
+        """Withdraw a prompt that has not begun, here or by a request to the CLI."""
         candidates = [*self.books.conversation.held, *(self.turns[it.uuid] for it in self.queue)]
         if index < len(candidates):
             turn = candidates[index]
@@ -167,7 +167,7 @@ class AnyCLI(RuleBasedStateMachine):
     @rule(index=st.integers(0, 3))
     @precondition(lambda self: self.work is None and self.queue)
     def begin_with_a_prompt(self, index: int = 0) -> None:
-        """The first in the queue, or one of those that went ahead of it."""
+        """Begin the first queued prompt, or one that overtook it."""
         taken = self.queue.pop(min(index, len(self.queue) - 1))
         self.work = Work([taken])
         self.tell_begun(taken)
@@ -190,7 +190,7 @@ class AnyCLI(RuleBasedStateMachine):
         if self.manner.reports:
             self.say(saying.lifecycle(taken.uuid, "started"), taken.uuid)
         if self.manner.replays:
-            # With nobody's output so far, its place cannot be told from its prompt's.
+            # Without output so far, the turn of the repeated prompt is unknown.
             self.say(saying.prompt(uuid=taken.uuid, is_replay=True), self.UNSURE)
 
     @rule()
@@ -291,7 +291,7 @@ class AnyCLI(RuleBasedStateMachine):
             else:
                 assert turn.state == "done"
                 assert turn.messages[-1] is self.results[uuid]
-        # What the CLI did by itself is told of once each, and every such turn has ended.
+        # Each unsolicited turn was delivered once, and has ended.
         for turn in self.books.unsolicited:
             assert turn.is_over
         ends = [turn.messages[-1] for turn in self.books.unsolicited]
@@ -350,7 +350,7 @@ def test_result_with_human_origin_ends_the_prompt(books: Books) -> None:
 
 
 def test_wrong_guess_is_taken_back(books: Books) -> None:
-    """The CLI began by itself while our prompt was on its way, and says so only at the end."""
+    """An unsolicited turn began while the prompt was in flight; only its result says so."""
     turn = books.sent()
     books.say(saying.text())
     assert turn.state == "running"
@@ -449,7 +449,7 @@ def test_prompt_left_by_the_cli_ends_without_a_result(
 
 
 def test_named_output_returns_to_its_prompt(books: Books) -> None:
-    """An `init` that named nothing may have begun another turn, and has not."""
+    """An `init` without names may begin another turn; here it does not."""
     books.conversation.names_prompts = True
     turn = books.sent()
     began, init, aside = saying.lifecycle(turn.uuid, "started"), saying.init(), saying.text()

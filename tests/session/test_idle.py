@@ -98,7 +98,7 @@ LOST_RESULT = Script([(0, "prompt"), (3, "now")], [], 5 * ["keep"] + ["drop"])
 """The result of a prompt is left out, and another prompt is in the queue of the CLI."""
 
 LATE_RESULT = Script([(0, "prompt"), (0, "prompt")], [0, 0, 1, 0], 19 * ["keep"] + ["late"])
-"""The result of a turn that nobody asked for comes when a prompt has begun."""
+"""The result of an unsolicited turn arrives after a prompt has begun."""
 
 
 class CLI(Peer):
@@ -206,7 +206,7 @@ class CLI(Peer):
 
 
 async def act(session: Session, script: Script) -> list[Turn]:
-    """Do what the script says; return the turns."""
+    """Play the script; return the turns."""
     turns: list[Turn] = []
     async with anyio.create_task_group() as tasks:
         for steps, what in script.actions:

@@ -93,7 +93,7 @@ async def test_interrupt_works_during_a_permission(version: str) -> None:
 
 
 async def test_turn_that_begins_later_is_interrupted_again() -> None:
-    """A CLI that has not begun with the prompt acknowledges, and does nothing."""
+    """A CLI that has not begun with the prompt acknowledges and does nothing else."""
     async with connected() as (session, peer):
         turn = session.send("hello")
         async with meanwhile(session.interrupt) as receipts:

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.anyio
 
 
 class Clis:
-    """One CLI after the other: what a simulated one does, how to make it, itself, or why not."""
+    """One CLI after the other: a scenario, a function, a transport or an error."""
 
     def __init__(self, *transports: Any) -> None:
         self.transports = list(transports)

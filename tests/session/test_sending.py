@@ -523,7 +523,7 @@ async def test_stopped_task_is_over_without_a_report(
 
 
 async def test_end_of_a_task_without_a_turn_is_idle(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No turn follows, so nothing else tells that there is nothing more to do."""
+    """No turn follows, so only the end of the task shows that the CLI is idle."""
     monkeypatch.setattr(core, "TURN_FOLLOWS_WITHIN", 0.0)
     async with connected() as (session, peer):
         was_idle: list[bool] = []

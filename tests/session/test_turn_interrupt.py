@@ -230,7 +230,7 @@ async def test_cancelled_caller_interrupts_nevertheless() -> None:
 
 
 async def test_interrupt_is_finished_without_its_caller() -> None:
-    """A CLI that has not begun with the prompt has to be interrupted once more."""
+    """A CLI that has not begun with the prompt needs a second interrupt."""
     async with connected() as (session, peer):
         turn = session.send("one")
         with anyio.CancelScope() as scope:

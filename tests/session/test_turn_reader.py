@@ -61,7 +61,7 @@ async def blocks(reader: TurnReader | Turn[Any]) -> dict[str, tuple[str, str, st
 
 
 def still_needed(messages: list[Message]) -> list[Message]:
-    """Return messages without the pieces of those that are complete, of each speaker."""
+    """Return messages without the pieces of complete messages, for each speaker."""
     begins: dict[str | None, int] = {}
     for index, message in enumerate(messages):
         if isinstance(message, StreamEvent) and isinstance(message.event, MessageStart):

@@ -34,7 +34,7 @@ PEERS = Path(__file__).parents[3] / ".tools" / "peers"
 NPM, PIP = PEERS / "npm_judges" / "node_modules", PEERS / "pip_judges" / "bin"
 SIMULATED = Path(sysconfig.get_path("scripts")) / "claudewire-sim"
 PATIENCE = 240
-"""In seconds. One of the examples takes fifty, mostly in waits of its own."""
+"""Seconds. One of the examples takes fifty, mostly asleep."""
 
 SCENARIO = """
 default = "Hello, you said {prompt}"
@@ -442,7 +442,7 @@ async def test_transcript_readers_find_the_same_as_with_a_real_cli(
             keep(cage, simulated)
             replies = with_usage(case.replies, usages(cage.config, "projects/*/*.jsonl"))
             inner = list(usages(cage.config, "projects/*/*/subagents/*.jsonl"))
-        # The scripted API reports what the simulated CLI has made up.
+        # The scripted API reports the usage that the simulated CLI has invented.
         script = APIScript.of(replies).on(AGENT_PROMPT, *with_usage(AGENT_REPLIES, inner))
         with Cage(script) as cage:
             await hold(case, cage, real=True)

@@ -123,7 +123,7 @@ def test_several_turns_in_one_session(delivered: Delivered) -> None:
     lines = delivered["turns"]
     assert [line["kind"] for line in lines] == ["system", "assistant", "result"] * 3
     assert results(lines) == [("success", "Hello to you.")] * 3
-    # Each prompt names a session of its own, which is for the host to know alone.
+    # Each prompt names another session, which the CLI ignores.
     (session_id,) = {line["session_id"] for line in [*inits(lines), *only(lines, "result")]}
     assert "hello" not in session_id
     costs = [line["total_cost_usd"] for line in only(lines, "result")]

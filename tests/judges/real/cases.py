@@ -49,7 +49,7 @@ Drive = Callable[[Host], Awaitable[object]]
 
 PIPE = "started"
 SLOW = f'python3 -c \'open("{PIPE}", "w").close(); import time; time.sleep(60)\''
-"""A command that tells through a named pipe that it runs, and then takes its time."""
+"""A command that reports its start through a named pipe, and then sleeps."""
 
 LONG = 60.0
 """Seconds: longer than any of these conversations takes."""

@@ -40,7 +40,7 @@ def cells() -> Iterator[Any]:
 
 @cache
 def outcomes(version: str, subject: str) -> dict[str, Outcome]:
-    """Play what is played with a version, once."""
+    """Play all behaviours of a version once."""
     found: dict[str, Outcome] = {}
 
     def note(_: str, behaviour: Behaviour, outcome: Outcome) -> None:

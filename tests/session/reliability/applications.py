@@ -63,7 +63,7 @@ class Application(ABC):
 
     @abstractmethod
     async def read_unsolicited(self) -> None:
-        """Read the turns that nobody asked for, when all is over."""
+        """Read the unsolicited turns after the end."""
 
     @abstractmethod
     def at_most(self, seconds: float) -> AbstractContextManager[object]:
@@ -108,7 +108,7 @@ class AsyncApplication(Application):
         await self.session.request(SetModel("haiku"))
 
     async def read_unsolicited(self) -> None:
-        """Read the turns that nobody asked for, when all is over."""
+        """Read the unsolicited turns after the end."""
         async for turn in self.session.unsolicited:
             with suppress(Error):
                 async for message in turn:
@@ -157,7 +157,7 @@ class BlockingApplication(Application):
         self.session.request(SetModel("haiku"))
 
     async def read_unsolicited(self) -> None:
-        """Read the turns that nobody asked for, when all is over."""
+        """Read the unsolicited turns after the end."""
         for turn in self.session.unsolicited:
             with suppress(Error):
                 for message in turn:

@@ -20,9 +20,9 @@ SHORT = {
     "terminate": 0.5,
     "drain": 0.5,
 }
-"""Seconds, for what will never come: long enough for a busy machine, short enough for us."""
+"""Seconds to wait in vain: enough for a busy machine."""
 LONG = 60.0
-"""Seconds, for what comes: they never pass."""
+"""Seconds that never pass."""
 
 
 class Phase(StrEnum):
@@ -41,7 +41,7 @@ Passes = tuple[tuple[str, tuple[Phase, ...]], ...]
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where a phase is in what the CLI writes, each counted from 1.
+    """The position of a phase in the output of the CLI, counted from 1.
 
     Attributes:
         before: the last frame before the client asks something.

@@ -78,7 +78,7 @@ class Driver:
         await self.turn("turn", MUCH if self.floods else "say something")
 
     async def idle(self) -> None:
-        """Wait for what comes between turns."""
+        """Wait for the message between turns."""
         await self.turn("turn", "rest then")
         is_silent = "silence" in str(self.session.options.env["CLAUDEWIRE_SIM_FAULTS"])
         await self.until(self.heard_news, QUIET if is_silent else SLACK)
@@ -114,7 +114,7 @@ class Driver:
     # --- what they are made of -------------------------------------------------------------------
 
     async def step(self, name: str, call: Callable[[], Awaitable[str | None]]) -> bool:
-        """Do one thing, and note what it came to."""
+        """Make one call, and note its outcome."""
         bound = self.bound(name)
         try:
             with self.application.at_most(bound + SLACK):
@@ -143,7 +143,7 @@ class Driver:
         await self.step(name, lambda: self.finish(self.application.send(prompt)))
 
     async def finish(self, turn: Any) -> str:
-        """Wait for the reply to a turn; say what it came to."""
+        """Wait for the reply to a turn; return the outcome."""
         reply = await self.application.finish(turn)
         if turn.merged:
             self.application.read.pop()  # the result, which another turn has as well
@@ -178,7 +178,7 @@ class Driver:
         return any(NEWS.encode() in line for line in lines)
 
     def collect(self) -> None:
-        """Take what the session has told."""
+        """Take the events of the session."""
         self.events += self.application.listener.take()
 
 

@@ -20,7 +20,7 @@ WORDS = "Grüße ☃ from a turn that is long enough to be cut in many places."
 
 
 async def scenario(chat: Chat) -> None:
-    """Do what the prompt says."""
+    """Play the turn of the prompt."""
     if "rest" in chat.text:
         await chat.say(WORDS)
         chat.engine.spawn(_news(chat))

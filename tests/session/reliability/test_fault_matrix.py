@@ -72,7 +72,7 @@ def test_no_process_task_or_file_descriptor_is_left(flavour: Flavour, carrier: C
 def test_one_worker_has_all_tests_of_a_batch(
     flavour: Flavour, carrier: Carrier, request: pytest.FixtureRequest
 ) -> None:
-    """Otherwise each process would play it; pytest-xdist tells groups by the end of their ids."""
+    """Otherwise each worker would play it; pytest-xdist groups tests by the end of their ids."""
     if request.config.getoption("loadgroup", False):
         assert request.node.nodeid.endswith(f"@{flavour}-{carrier}")
 

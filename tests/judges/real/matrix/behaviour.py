@@ -41,7 +41,7 @@ class Lacking(Exception):
 
 
 class Deviation(Exception):
-    """The CLI does something wrong, which no SDK can mend; the message says what."""
+    """A mistake of the CLI that no SDK can repair; the message describes it."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ def shared(
 def alone(
     title: str, replies: Replies = ("Done.",), **fields: object
 ) -> Callable[[Play], Behaviour]:
-    """Add a behaviour that opens sessions of its own."""
+    """Add a behaviour that opens its own sessions."""
     return _adder(title, replies, {**fields, "alone": True})
 
 

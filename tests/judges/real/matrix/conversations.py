@@ -117,5 +117,5 @@ async def told_then_restarted(stage: Stage) -> None:
 
 
 def options(stage: Stage) -> dict[str, Any]:
-    """Each of these behaviours has options of its own."""
+    """Each of these behaviours has its own options."""
     return {}

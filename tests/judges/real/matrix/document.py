@@ -35,7 +35,7 @@ everything, prints the changes on its wire, and says what to do.
 
 
 class Notes:
-    """Numbers what is said below the table, each text once."""
+    """Numbers the notes below the table, each text once."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}

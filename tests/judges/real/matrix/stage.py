@@ -61,7 +61,7 @@ class Stage:
         self.forget()
 
     def forget(self) -> None:
-        """Forget what the last behaviour has set."""
+        """Reset the settings of the last behaviour."""
         self.on_permission: Handler = lambda request: request.allow()
         self.on_question: Handler = lambda request: request.skip()
         self.on_plan: Handler = lambda request: request.approve()
@@ -70,7 +70,7 @@ class Stage:
         self._turns_before = len(self.cage.turns) if self._session is not None else 0
 
     def note_permissions(self) -> list[str]:
-        """Allow every tool from now on; return the list of those that are asked about."""
+        """Allow every tool from now on; return the list of the requested ones."""
         asked: list[str] = []
 
         def allow(request: Any) -> Any:
@@ -163,11 +163,11 @@ class Stage:
         return "".join(it.read_text(encoding="utf-8", errors="replace") for it in files)
 
     def lacks(self, evidence: str) -> NoReturn:
-        """Say that this version does not have what the behaviour is about, and how that shows."""
+        """Report that this version lacks the behaviour, with the evidence."""
         raise Lacking(evidence)
 
     def deviates(self, evidence: str) -> NoReturn:
-        """Say that this version does it wrong, and what it does."""
+        """Report that this version deviates, and how."""
         raise Deviation(evidence)
 
     # --- processes -------------------------------------------------------------------------------
@@ -180,7 +180,7 @@ class Stage:
 
     @contextmanager
     def without_servers(self) -> Iterator[None]:
-        """Have nobody but the library end processes for a while."""
+        """Pause the servers of the cage during a block: only the library ends processes."""
         stopped = [pid for pid in self.servers if _signal(pid, signal.SIGSTOP)]
         before, self._networks = self._networks, {network_of(pid) for pid in stopped}
         try:
@@ -250,7 +250,7 @@ class Stage:
 
 
 async def until(condition: Callable[[], object], seconds: float = SOON) -> None:
-    """Wait for something that nobody reports, such as the end of another process.
+    """Poll for a condition, such as the end of another process.
 
     Raises:
         TimeoutError: it takes too long.

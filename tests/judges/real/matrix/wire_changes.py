@@ -34,7 +34,7 @@ def place(version: str, conversation: str) -> Path:
 
 
 async def record_all(versions: Sequence[str]) -> None:
-    """Record the conversations with these versions, in a cage and without what tells of us."""
+    """Record the conversations with these versions, in a cage, without traces of this machine."""
     PRIVATE.mkdir(parents=True, exist_ok=True)
     for version in versions:
         for name, case in CONVERSATIONS.items():
@@ -48,7 +48,7 @@ def nearest(version: str) -> str:
 
 
 def compare(old: str, new: str) -> str:
-    """Say what changed from one version to another."""
+    """Report the changes from one version to another."""
     parts = [f"# The wire: from {old} to {new}"]
     for name in CONVERSATIONS:
         parts += ["", f"## {name}", *_changes(lines(old, name), lines(new, name))]

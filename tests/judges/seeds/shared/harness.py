@@ -69,7 +69,7 @@ def stdin_lines() -> Lines:
 
 
 def write(line: Json) -> None:
-    """Write one line to stdout; leave if nobody reads it."""
+    """Write one line to stdout; exit if the reader has gone."""
     try:
         data = json.dumps(line, ensure_ascii=False).encode()
     except UnicodeEncodeError:  # half of a surrogate pair, which the host sent
