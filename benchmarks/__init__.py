@@ -1,4 +1,4 @@
-"""How fast the library is, beside the official SDK and bare loops; `scripts/bench` runs it.
+"""Benchmarks beside the official SDK and bare loops; `scripts/bench` runs them.
 
 `table.py` says what is measured and what is demanded. `ours.py`, `official.py` and `bare.py` do it,
 each in processes of its own, with `fake_cli.py` at the other end. `__main__.py` lets them take

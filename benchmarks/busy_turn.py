@@ -1,4 +1,4 @@
-"""A long busy turn, as a CLI writes it that shows partial messages."""
+"""A long busy turn with partial messages."""
 
 from __future__ import annotations
 

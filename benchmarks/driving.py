@@ -1,4 +1,4 @@
-"""What `ours.py`, `official.py` and `bare.py` share; it needs nothing that is installed."""
+"""Code that `ours.py`, `official.py` and `bare.py` share, without dependencies."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 Figures = dict[str, float]
-"""What was measured, in seconds or bytes."""
+"""The measured values, in seconds or bytes."""
 
 Work = Callable[..., Figures]
 
@@ -47,7 +47,7 @@ def per_call(result: str | None, count: int) -> Figures:
 
 
 def resident() -> int:
-    """How many bytes of memory this process has."""
+    """Return the memory of this process in bytes."""
     gc.collect()
     with open("/proc/self/statm", encoding="ascii") as file:
         return int(file.read().split()[1]) * 4096

@@ -1,4 +1,4 @@
-"""The least of a CLI: what it is to do for a prompt is what the prompt says.
+"""A minimal CLI that takes instructions from the prompt.
 
     python fake_cli.py FOLDER [ARGUMENTS OF A CLI …]
 
@@ -79,7 +79,7 @@ def read() -> bytes:
 
 
 def lines() -> Iterator[bytes]:
-    """What arrives between turns."""
+    """Write messages between turns."""
     rest = b""
     while True:
         *whole, rest = (rest + read()).split(b"\n")

@@ -1,4 +1,4 @@
-"""The official SDK's part. It runs in an environment of its own, in a cage."""
+"""The official SDK's part. It runs in a separate environment, in a cage."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ class Measured:
         return Spread.of(ratios) if ratios else None
 
     def verdict(self, row: Row) -> str:
-        """Whether the ratio is within its limit."""
+        """Return whether the ratio is within its limit."""
         ratio = self.ratio(row)
         if ratio is None:
             return "not measured"
@@ -69,7 +69,7 @@ class Measured:
 
     @property
     def holds(self) -> bool:
-        """Whether no limit is missed."""
+        """Return whether all ratios are within their limits."""
         return all(self.verdict(row) != "MISSED" for row in self.group.rows)
 
     def cells(self, row: Row) -> list[str]:

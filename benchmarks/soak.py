@@ -1,4 +1,4 @@
-"""Does anything grow? Many turns in one session, then many sessions at once, again and again.
+"""Growth over many turns in one session, and over many sessions at once.
 
 After each tenth of the work it prints what this process holds: memory as the system sees it, blocks
 of Python's own allocator, objects that the garbage collector knows, open files and tasks. After
@@ -35,7 +35,7 @@ MORE_BLOCKS = 0.01
 which is a fifth of a block for each turn."""
 MORE_OBJECTS = 0.01
 MORE_MEMORY = 0.15
-"""The same for the memory of the process, which has holes that come and go."""
+"""The limit for the memory of the process, whose gaps vary."""
 
 PROCESS = (sys.executable, "-m", "claudewire.simulator")
 """A CLI with a memory of its own: what it remembers of 10,000 turns is not ours."""
@@ -45,7 +45,7 @@ LONG, FAILS = 7, 8
 
 
 class Holding(NamedTuple):
-    """What a process holds."""
+    """The resources of a process."""
 
     memory: int
     blocks: int

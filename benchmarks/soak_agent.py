@@ -1,4 +1,4 @@
-"""What the simulated CLI does in `benchmarks.soak`: in each of ten turns something else."""
+"""The scenario of `benchmarks.soak`: ten different turns in rotation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ QUESTION = {
 
 
 MANY = 12
-"""So many that whatever remembers the last thousand of them is full after a thousand turns."""
+"""Enough to fill every buffer of a thousand entries within a thousand turns."""
 
 
 async def work(chat: Chat) -> None:

@@ -1,4 +1,4 @@
-"""The same as `start_ours.py` with the official SDK.
+"""The counterpart of `start_ours.py` with the official SDK.
 
 python start_official.py CLI
 """

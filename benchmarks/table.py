@@ -12,9 +12,9 @@ class Run(NamedTuple):
     party: str
     work: str
     quick: str = ""
-    """The same, but small: only to see that it runs."""
+    """The counterpart with small numbers, for a quick check."""
     on_one_processor: bool = False
-    """Whether it shares one processor with the CLI that it starts."""
+    """Whether the program shares one processor with its CLI."""
 
 
 class Figure(NamedTuple):
@@ -38,7 +38,7 @@ class Group(NamedTuple):
 
     name: str
     about: str
-    """How the figures are taken."""
+    """The kinds of figures."""
     rounds: int
     runs: dict[str, Run]
     rows: list[Row]
@@ -49,7 +49,7 @@ OFFICIAL = "official SDK"
 OURS = "claudewire"
 
 EAGER = sys.version_info >= (3, 12)
-"""Whether asyncio can run a task up to its first wait without a round of the event loop."""
+"""Whether asyncio has eager tasks."""
 
 LIMITS = {"async": 1.0 if EAGER else 1.2, "plain": 2.5, "policy": 1.0}
 """The time of a permission beside the official SDK, by its decider."""

@@ -1,4 +1,4 @@
-"""What the four protocol documents say: their demands and their examples.
+"""The requirements and examples of the four protocol documents.
 
 `requirements.toml` lists the demands in our own words, `check.py` holds the tests to them, and
 `examples/` has every JSON example of the documents, which are known by number and dialect.

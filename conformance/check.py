@@ -1,4 +1,4 @@
-"""Hold the tests to the requirements: a test shows each, or a reason says why none does.
+"""Check that each requirement has a test, or a reason for its absence.
 
 A test names what it shows: `@pytest.mark.shows("000-12", "001-3")`. Collecting the tests is enough
 to know all such names. `--write` writes the table of requirements and tests.

@@ -1,4 +1,4 @@
-"""Where the simulated CLI is known to differ from the real one, as data and as a document."""
+"""Known differences between the simulated CLI and the real one, as data and as a page."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def read() -> dict[str, Any]:
 
 
 def is_left_out(difference: tuple[str, str, str]) -> bool:
-    """Whether a difference is a key that the simulated CLI leaves out on purpose."""
+    """Return whether a difference is a key that the simulated CLI omits on purpose."""
     _, side, key = difference
     parts = key.replace("[]", "").split(".")
     return side == "real" and not LEFT_OUT.isdisjoint(parts)

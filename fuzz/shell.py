@@ -45,7 +45,7 @@ REAL = (
 )
 """Programs that are real: many of them run another one."""
 SECONDS = 20
-"""How long a command may take."""
+"""The time limit of a command."""
 
 _SHELLS = {
     "bash": ["bash", "--norc", "--noprofile", "-c"],
@@ -326,7 +326,7 @@ class Escape(NamedTuple):
 
 
 class Report(NamedTuple):
-    """What came of a run."""
+    """The outcome of a run."""
 
     made: int
     allowed: Counter[str]

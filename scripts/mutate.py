@@ -1,4 +1,4 @@
-"""Mutate changed lines one at a time, and name the mutants that no test notices.
+"""Mutate changed lines one at a time, and print the mutants that no test notices.
 
 It works in a copy of the tree. Do not run it as root: a mutated library may write anywhere.
 """

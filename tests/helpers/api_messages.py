@@ -1,4 +1,4 @@
-"""Messages as the CLI writes them, for tests of the books that are kept of them."""
+"""Messages in the form of the CLI, for tests of tracking."""
 
 from __future__ import annotations
 
@@ -52,9 +52,6 @@ def recorded(path: Path) -> list[Message]:
     said = [entry.data for entry in entries if entry.dir == "<"]
     events = [event for data in said for event in client.receive_data(data)]
     return [event for event in events if isinstance(event, Message)]
-
-
-"""Those with partial messages."""
 
 
 def event(of: APIEvent, agent: str | None = None, id: str | None = None) -> StreamEvent:

@@ -1,4 +1,4 @@
-"""Cancels an operation at each point where it waits, one after the other, in every way there is."""
+"""Cancels an operation at each of its await points, in every way."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ simulated_time = _backends(by_hand=False)
 """Run a test in simulated time."""
 
 time_by_hand = _backends(by_hand=True)
-"""The same for a test with threads or processes: time passes only by `let_pass`."""
+"""Run a test with threads or processes in time that passes only by `let_pass`."""
 
 
 def let_pass(seconds: float) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from claudewire.options import DECLARATIONS
 
 NAMES = [*DECLARATIONS][: [*DECLARATIONS].index("tools")]
-"""The options that the CLI is asked for; those of the session itself follow."""
+"""The options for the CLI; those for the session follow in the declarations."""
 
 SESSION = "f81d4fae-7dec-41d0-a765-00a0c91e6bf6"
 MESSAGE = "0a7f3c1e-5b0e-4d7b-9a52-6d1f0a3a7c11"
@@ -124,9 +124,9 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "resume_session_at": ("resume",),
     "resume_drops_turn": ("resume", "resume_session_at"),
 }
-"""What must be given besides, for an option to be valid."""
+"""The other options that an option requires."""
 
 
 def alone(examples: dict[str, Any], name: str) -> dict[str, Any]:
-    """Return one option, and what it needs."""
+    """Return one option and its required companions."""
     return {each: examples[each] for each in (name, *NEEDS.get(name, ()))}

@@ -1,4 +1,4 @@
-"""How many examples a property gets, in proportion to those of the profile."""
+"""The number of examples of a property, in proportion to the profile."""
 
 from __future__ import annotations
 

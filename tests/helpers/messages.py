@@ -1,4 +1,4 @@
-"""Short ways to make messages of a CLI."""
+"""Factories of messages of a CLI."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ class Peer:
         return request.id
 
     async def hear(self, kind: type[E], *, where: Callable[[E], bool] = lambda it: True) -> E:
-        """Wait for the next event of a kind, and skip those before it."""
+        """Wait for the next event of a kind, and skip earlier ones."""
         with anyio.fail_after(SOON):
             while True:
                 while self._seen < len(self.heard):

@@ -35,7 +35,7 @@ def shell(code: str) -> tuple[str, ...]:
 
 @asynccontextmanager
 async def running(argv: tuple[str, ...], **options: Any) -> AsyncIterator[ProcessTransport]:
-    """Start a program, and close it in the end, within a time limit."""
+    """Start a program, and close it at the end of the block, within a time limit."""
     with anyio.fail_after(PATIENCE):
         process = await spawn(Launch(argv, ENV), **options)
         try:
@@ -92,7 +92,7 @@ def group_of(pid: int) -> set[int]:
 
 
 def children() -> set[int]:
-    """Return the child processes, also those that were not reaped."""
+    """Return the child processes, including zombies."""
     found: set[int] = set()
     for task in os.listdir("/proc/self/task"):
         path = f"/proc/self/task/{task}/children"
@@ -103,7 +103,7 @@ def children() -> set[int]:
 
 
 def end_running(pids: Iterable[int]) -> list[str]:
-    """Wait for processes; kill those that go on, and return their commands."""
+    """Wait for processes; kill the remaining ones, and return their commands."""
     left = []
     for pid in pids:
         with suppress(ProcessLookupError):
@@ -145,7 +145,7 @@ async def death(pid: int) -> None:
 
 @contextmanager
 def ended(popen: subprocess.Popen[AnyStr]) -> Iterator[subprocess.Popen[AnyStr]]:
-    """Kill a process in the end if it still runs."""
+    """Kill a running process at the end of the block."""
     with popen:
         try:
             yield popen
@@ -160,7 +160,7 @@ def descriptors() -> set[str]:
 
 @contextmanager
 def killed_in_the_end(pid: int) -> Iterator[None]:
-    """Kill an orphan in the end, and its group if it leads one."""
+    """Kill an orphan at the end of the block, and its group if it leads one."""
     try:
         yield
     finally:

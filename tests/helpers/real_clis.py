@@ -1,4 +1,4 @@
-"""Where the real CLIs are that `scripts/real-clis` installs, and whether they can be run."""
+"""The places of the real CLIs that `scripts/real-clis` installs."""
 
 from __future__ import annotations
 

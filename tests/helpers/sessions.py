@@ -1,10 +1,11 @@
-"""Sessions that tests open: quick to give up, over a pair in memory or with a simulated CLI."""
+"""Sessions with short timeouts, over a pair in memory or with a simulated CLI."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Awaitable, Callable
-from typing import Any
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any, TypeVar
 
 import anyio
 import anyio.lowlevel
@@ -15,8 +16,10 @@ from claudewire.options import Options, Timeouts
 from claudewire.session import Session
 from claudewire.testing import Chat, SimulatedCLI
 
+T = TypeVar("T")
+
 SOME_CLI = [sys.executable]
-"""A program that is there, where none is to be started."""
+"""An existing program for sessions that start none."""
 
 QUICK = Timeouts(start=SOON, request=SOON, exit=0.05, drain=0.05, interrupt=SOON)
 
@@ -42,11 +45,49 @@ def simulated(
 async def opened(peer: Peer, **changes: Any) -> Session:
     """Open a session with a peer that welcomes it."""
     session = session_with(peer, **changes)
+    await start_with(session, peer)
+    return session
+
+
+async def start_with(session: Session, peer: Peer) -> None:
+    """Start a session that a peer welcomes."""
     with anyio.fail_after(SOON):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(peer.welcome)
             await session.start()
-    return session
+
+
+@asynccontextmanager
+async def connected(
+    peer: Peer | None = None, *, within: float = SOON, **changes: Any
+) -> AsyncIterator[tuple[Session, Peer]]:
+    """Open a session with a peer, and close it unless the test fails."""
+    peer = peer or Peer()
+    with anyio.fail_after(within):
+        session = await opened(peer, **changes)
+        yield session, peer
+        await session.close()
+
+
+@asynccontextmanager
+async def bounded(block: AbstractAsyncContextManager[T]) -> AsyncIterator[T]:
+    """Enter a block that must end in time."""
+    with anyio.fail_after(SOON):
+        async with block as entered:
+            yield entered
+
+
+@asynccontextmanager
+async def meanwhile(call: Callable[[], Awaitable[T]]) -> AsyncIterator[list[T]]:
+    """Make a call in another task during a block; the list gets its result."""
+    results: list[T] = []
+
+    async def work() -> None:
+        results.append(await call())
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(work)
+        yield results
 
 
 async def soon(true: Callable[[], object]) -> None:
@@ -61,7 +102,7 @@ async def allow(request: PermissionRequest) -> PermissionResult:
 
 
 async def never(request: PermissionRequest) -> PermissionResult:
-    """A person who thinks."""
+    """Never decide."""
     await anyio.sleep_forever()
     raise AssertionError
 

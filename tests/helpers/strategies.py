@@ -1,4 +1,4 @@
-"""Anything that can stand on the wire, made from the declared types."""
+"""Strategies for messages on the wire, from the declared types."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from claudewire.wire import APIMessage, ResultMessage, Unknown
 __all__ = ["json_values", "records", "texts"]
 
 DEPTH = 3
-"""How deep objects are nested. At the bottom nothing is set that may be left out."""
+"""The depth of nested objects. The deepest have required fields only."""
 
 MOST_OPTIONAL = 5
-"""How many optional fields of one object are set: each pair meets, and examples stay small."""
+"""The number of optional fields set in one object: pairs meet, and examples stay small."""
 
 # Characters that broke readers: the end of a C string, of a line, of Unicode's first plane.
 _TRICKY = '\0\n\r\t"\\/\x7f\x85\u2028\u2029\ufeff\uffff😀'
@@ -54,7 +54,7 @@ _SCALARS: dict[type[inspect.Type], SearchStrategy[Any]] = {
 # Where the type allows more than the wire does.
 _FIELDS: dict[tuple[type, str], SearchStrategy[Any]] = {
     (APIMessage, "type"): st.just("message"),
-    # One dialect counts in seconds. That it rounds what is not whole is shown elsewhere.
+    # One dialect counts in seconds. Another test covers its rounding.
     (ResultMessage, "duration_ms"): st.integers(0, 2**50),
 }
 
@@ -112,5 +112,5 @@ def _name(field: inspect.Field) -> str:
 
 
 def _constant(field: inspect.Field) -> bool:
-    """Whether the default is the only value that makes sense, as with `subtype`."""
+    """Return whether the default is the only valid value, as with `subtype`."""
     return field.default_factory is not NODEFAULT and isinstance(field.default_factory(), str)

@@ -14,7 +14,7 @@ from claudewire.simulator.flags import EarlyExit
 
 
 class Outcome(NamedTuple):
-    """What a program printed, and its exit status."""
+    """The output of a program and its exit status."""
 
     status: int
     stdout: str = ""

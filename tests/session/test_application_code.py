@@ -98,7 +98,7 @@ class Boom:
         self()
 
     def caused(self, error: BaseException) -> bool:
-        """Whether an error is, or goes back to, something that this has raised."""
+        """Return whether an error is one that this object raised, or was caused by one."""
         links: list[BaseException] = [error]
         while links[-1].__cause__ is not None:
             links.append(links[-1].__cause__)
@@ -340,7 +340,7 @@ PLACES: tuple[Place, ...] = (
 
 
 APPLICATION = re.compile("Approver|Callable|Handler|Policy|Hooks|Inbox|Price")
-"""What the type of an option says if the option brings code of the application with it."""
+"""Matches types of options that hold code of the application."""
 
 
 def test_table_has_every_option_with_application_code() -> None:
@@ -358,11 +358,11 @@ def test_table_has_every_method_of_a_transport() -> None:
 
 
 Seen = list[BaseException | None]
-"""What each prompt has raised, or the start instead."""
+"""The error of each prompt, or of the start."""
 
 
 class Play(NamedTuple):
-    """A session in which something of each of these kinds is raised, one after the other."""
+    """A session in which each of these kinds is raised in turn."""
 
     place: Place
     boom: Boom

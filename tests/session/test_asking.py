@@ -1,18 +1,17 @@
-"""A question with an answer of a type, asked again if need be; and what is noted on the way."""
+"""Typed output of `ask`, its repairs, and its static types."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any, assert_type
 
-import anyio
 import pytest
 from tests.helpers.peer import SOON
-from tests.helpers.sessions import options
+from tests.helpers.sessions import bounded, options
 
 import claudewire
 from claudewire import sync
-from claudewire.errors import CLINotFoundError, OutputError
+from claudewire.errors import OutputError
 from claudewire.session import Reply, Session, Turn
 from claudewire.testing import Chat, SimulatedCLI
 
@@ -25,7 +24,7 @@ class Sum:
 
 
 class Wavering:
-    """Gives the right type only when it is asked for the n-th time."""
+    """Gives the right type at the n-th prompt only."""
 
     def __init__(self, right_at: int) -> None:
         self.prompts: list[str] = []
@@ -41,22 +40,15 @@ def asking(scenario: Wavering, repairs: int = 0) -> Session:
     return Session(options(output=Sum, repairs=repairs), transport=SimulatedCLI(scenario))
 
 
-async def test_reply_has_the_typed_output() -> None:
-    with anyio.fail_after(SOON):
-        async with asking(Wavering(1)) as session:
-            assert (await session.ask("1 + 2")).output == Sum(3)
-
-
 async def test_type_checkers_know_the_type_of_the_output() -> None:
     cli = SimulatedCLI(Wavering(1))
-    with anyio.fail_after(SOON):
-        async with claudewire.open(output=Sum, transport=cli) as session:
-            assert_type(session, Session[Sum])
-            turn = session.send("1 + 2")
-            assert_type(turn, Turn[Sum])
-            assert_type(await turn, Reply[Sum])
-            assert (await turn).output.value == 3
-            assert_type(await session.ask("1 + 2"), Reply[Sum])
+    async with bounded(claudewire.open(output=Sum, transport=cli)) as session:
+        assert_type(session, Session[Sum])
+        turn = session.send("1 + 2")
+        assert_type(turn, Turn[Sum])
+        assert_type(await turn, Reply[Sum])
+        assert (await turn).output.value == 3
+        assert_type(await session.ask("1 + 2"), Reply[Sum])
 
 
 def test_blocking_session_is_generic_too() -> None:
@@ -81,9 +73,8 @@ def test_session_without_brackets_has_any_output() -> None:
 
 async def test_unfitting_output_is_asked_for_again() -> None:
     scenario = Wavering(3)
-    with anyio.fail_after(SOON):
-        async with asking(scenario, repairs=2) as session:
-            assert (await session.ask("1 + 2")).output == Sum(3)
+    async with bounded(asking(scenario, repairs=2)) as session:
+        assert (await session.ask("1 + 2")).output == Sum(3)
     assert scenario.prompts[0] == "1 + 2"
     assert all("value" in prompt for prompt in scenario.prompts[1:])
 
@@ -91,17 +82,8 @@ async def test_unfitting_output_is_asked_for_again() -> None:
 @pytest.mark.parametrize(("repairs", "given", "times"), [(0, None, 1), (1, None, 2), (5, 0, 1)])
 async def test_repairs_are_limited(repairs: int, given: int | None, times: int) -> None:
     scenario = Wavering(99)
-    with anyio.fail_after(SOON):
-        async with asking(scenario, repairs) as session:
-            with pytest.raises(OutputError) as caught:
-                await session.ask("1 + 2", repairs=given)
-            assert caught.value.value == {"value": "three"}
+    async with bounded(asking(scenario, repairs)) as session:
+        with pytest.raises(OutputError) as caught:
+            await session.ask("1 + 2", repairs=given)
+        assert caught.value.value == {"value": "three"}
     assert len(scenario.prompts) == times
-
-
-# --- how it would be started ----------------------------------------------------------------------
-
-
-async def test_missing_cli_is_an_error() -> None:
-    with anyio.fail_after(SOON), pytest.raises(CLINotFoundError):
-        await Session(options(cli=["there-is-no-such-program"])).start()

@@ -11,8 +11,8 @@ import anyio.to_thread
 import pytest
 from tests.helpers import messages as saying
 from tests.helpers.clock import simulated_time
-from tests.helpers.peer import SOON, Peer
-from tests.helpers.sessions import opened, options
+from tests.helpers.peer import SOON
+from tests.helpers.sessions import bounded, connected, options
 
 import claudewire
 from claudewire import Budget, BudgetExceeded, Session, SharedBudget, TurnState, sync
@@ -40,36 +40,33 @@ def limited(*budgets: Budget, scenario: Scenario = talk) -> Session:
 
 
 async def test_used_up_budget_refuses_further_prompts() -> None:
-    with anyio.fail_after(SOON):
-        async with limited(Budget(turns=2)) as claude:
-            await claude.send("one")
-            await claude.send("two")
-            with pytest.raises(BudgetExceeded, match="2 of 2 turns"):
-                claude.send("three")
-            assert claude.ledger.session.turns == 2
-            assert claude.ledger.session.calls == 2
+    async with bounded(limited(Budget(turns=2))) as claude:
+        await claude.send("one")
+        await claude.send("two")
+        with pytest.raises(BudgetExceeded, match="2 of 2 turns"):
+            claude.send("three")
+        assert claude.ledger.session.turns == 2
+        assert claude.ledger.session.calls == 2
 
 
 async def test_used_up_budget_fails_held_turns() -> None:
-    with anyio.fail_after(SOON):
-        async with limited(Budget(turns=1)) as claude:
-            first, second, third = (claude.send(text) for text in ("one", "two", "three"))
-            assert (await first).ok
-            for turn in (second, third):
-                with pytest.raises(BudgetExceeded):
-                    await turn
-                assert turn.messages == ()
-            assert claude.ledger.session.calls == 1
+    async with bounded(limited(Budget(turns=1))) as claude:
+        first, second, third = (claude.send(text) for text in ("one", "two", "three"))
+        assert (await first).ok
+        for turn in (second, third):
+            with pytest.raises(BudgetExceeded):
+                await turn
+            assert turn.messages == ()
+        assert claude.ledger.session.calls == 1
 
 
 async def test_turn_over_its_budget_is_stopped_alone() -> None:
-    with anyio.fail_after(SOON):
-        async with limited(Budget(calls=3, per="turn"), scenario=work_on) as claude:
-            for _ in range(2):
-                turn = claude.send("go on")
-                with pytest.raises(BudgetExceeded, match="3 of 3 model calls"):
-                    await turn
-                assert turn.state is TurnState.FAILED
+    async with bounded(limited(Budget(calls=3, per="turn"), scenario=work_on)) as claude:
+        for _ in range(2):
+            turn = claude.send("go on")
+            with pytest.raises(BudgetExceeded, match="3 of 3 model calls"):
+                await turn
+            assert turn.state is TurnState.FAILED
 
 
 async def test_limit_reached_with_a_result_stops_no_turn() -> None:
@@ -77,21 +74,18 @@ async def test_limit_reached_with_a_result_stops_no_turn() -> None:
         if chat.text == "one":
             await chat.say("Hello.")  # what this has cost is told with the result
 
-    with anyio.fail_after(SOON):
-        async with limited(Budget(cost_usd=0.0001, per="turn"), scenario=talk_once) as claude:
-            turns = [claude.send(text) for text in ("one", "two")]
-            with claude.events() as events:
-                assert [(await turn).ok for turn in turns] == [True, True]
-                said = [it.alert.turn for it in events.take() if isinstance(it, BudgetAlert)]
+    async with bounded(limited(Budget(cost_usd=0.0001, per="turn"), scenario=talk_once)) as claude:
+        turns = [claude.send(text) for text in ("one", "two")]
+        with claude.events() as events:
+            assert [(await turn).ok for turn in turns] == [True, True]
+            said = [it.alert.turn for it in events.take() if isinstance(it, BudgetAlert)]
     assert said == [turns[0].key]
 
 
 @simulated_time
 @pytest.mark.parametrize("per", ["turn", "session"])
 async def test_cli_that_ignores_a_used_up_budget_is_ended(per: Any) -> None:
-    peer = Peer()
-    session = await opened(peer, budgets=[Budget(calls=2, per=per)])
-    with anyio.fail_after(10 * SOON):
+    async with connected(within=10 * SOON, budgets=[Budget(calls=2, per=per)]) as (session, peer):
         turn = session.send("hello")
         await peer.say(saying.text(), saying.text())
         with pytest.raises(BudgetExceeded, match="2 of 2 model calls") as caught:
@@ -99,7 +93,6 @@ async def test_cli_that_ignores_a_used_up_budget_is_ended(per: Any) -> None:
         await peer.hear_request(Interrupt)
         assert session.failure is caught.value
         assert session.state == "failed"
-        await session.close()
 
 
 # --- shared budgets -------------------------------------------------------------------------------
@@ -121,9 +114,8 @@ async def test_shared_budget_limits_the_sum_of_sessions() -> None:
 
 async def test_shared_budget_keeps_no_ended_session_alive() -> None:
     total = SharedBudget(turns=2)
-    with anyio.fail_after(SOON):
-        async with limited(total) as claude:
-            assert (await claude.send("hi")).ok
+    async with bounded(limited(total)) as claude:
+        assert (await claude.send("hi")).ok
     core = weakref.ref(claude._core)
     del claude
     await anyio.wait_all_tasks_blocked()
@@ -190,12 +182,11 @@ async def test_blocking_sessions_share_a_budget_with_others() -> None:
         with sync.open(options(budgets=[total]), transport=SimulatedCLI(talk)) as claude:
             return claude.ask("hi").ok
 
-    with anyio.fail_after(SOON):
-        async with limited(total) as claude:
-            assert await anyio.to_thread.run_sync(ask_blocking)
-            assert (await claude.send("hi")).ok
-            with pytest.raises(BudgetExceeded):
-                await anyio.to_thread.run_sync(ask_blocking)
+    async with bounded(limited(total)) as claude:
+        assert await anyio.to_thread.run_sync(ask_blocking)
+        assert (await claude.send("hi")).ok
+        with pytest.raises(BudgetExceeded):
+            await anyio.to_thread.run_sync(ask_blocking)
 
 
 async def test_warning_of_a_shared_budget_is_given_once() -> None:
@@ -214,9 +205,7 @@ async def test_warning_of_a_shared_budget_is_given_once() -> None:
 async def test_limit_just_before_a_result_fails_that_turn_alone(
     per: Literal["turn", "session"],
 ) -> None:
-    peer = Peer()
-    claude = await opened(peer, budgets=[Budget(calls=1, per=per)])
-    with anyio.fail_after(SOON):
+    async with connected(budgets=[Budget(calls=1, per=per)]) as (claude, peer):
         turn, after = claude.send("one"), claude.send("two")
         await peer.hear_prompt()
         await peer.say(saying.text(), saying.result())  # at once, so that both are read together
@@ -229,4 +218,3 @@ async def test_limit_just_before_a_result_fails_that_turn_alone(
         else:
             with pytest.raises(BudgetExceeded):
                 await after
-        await claude.close()

@@ -1,4 +1,4 @@
-"""Each operation, cancelled at each point: no error of a cancel scope, and nothing is left."""
+"""Each operation can be cancelled at each await point, without leftovers."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ TAKEN_BACK = "The turn was cancelled before it began"
 
 
 async def outcome(turn: Turn[Any]) -> str:
-    """How a turn has ended, in a word, or in those of its error."""
+    """Return the end of a turn: a word, or the message of its error."""
     try:
         return "answered" if (await turn).ok else "interrupted"
     except Error as error:
@@ -71,7 +71,7 @@ async def outcome(turn: Turn[Any]) -> str:
 
 
 class Noting:
-    """An operation, and whether it has begun: a task may be cancelled before its first step."""
+    """An operation that notes its begin: a task may be cancelled before its first step."""
 
     def __init__(self, operation: Operation) -> None:
         self.has_begun = False
@@ -90,7 +90,7 @@ def nothing_is_logged(caplog: pytest.LogCaptureFixture) -> Any:
 
 @pytest.fixture(autouse=True)
 def _no_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Do in the event loop what is done in threads: simulated time does not wait for them."""
+    """Run thread functions in the event loop: simulated time does not wait for threads."""
 
     async def run_sync(function: Callable[..., Any], *arguments: Any, **_: Any) -> Any:
         await anyio.lowlevel.checkpoint()
@@ -150,15 +150,24 @@ def test_cancelled_block(backend: str, how: str) -> None:
     run(backend, how, try_it, 6)
 
 
+OPERATIONS: dict[str, Callable[[Session, Turn[Any]], Operation]] = {
+    "reply": lambda session, turn: turn.reply,
+    "request": lambda session, turn: lambda: session.request(GetSettings()),
+    "withdrawal": lambda session, turn: turn.cancel,
+    "wait_idle": lambda session, turn: session.wait_idle,
+}
+"""Operations that leave the running turn alone."""
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
 @ways
-def test_cancelled_wait_for_a_turn(backend: str, how: str) -> None:
+def test_cancelled_operation_leaves_the_turn_alone(backend: str, how: str, name: str) -> None:
     async def try_it(cancel: Cancel) -> bool:
         async with simulated(agent) as session:
-
-            async def turn() -> None:
-                assert (await session.send("hello")).text == "You said hello."
-
-            reached = await cancel(turn)
+            turn = session.send("hello")
+            reached = await cancel(OPERATIONS[name](session, turn))
+            assert await outcome(turn) == "answered"
+            assert not session._core.link.connection.asked  # type: ignore[union-attr]
             await works(session)
         return reached
 
@@ -188,18 +197,6 @@ def test_cancelled_loop_over_a_turn(backend: str, how: str) -> None:
 
 
 @ways
-def test_cancelled_request(backend: str, how: str) -> None:
-    async def try_it(cancel: Cancel) -> bool:
-        async with simulated(agent) as session:
-            reached = await cancel(lambda: session.request(GetSettings()))
-            assert not session._core.link.connection.asked  # type: ignore[union-attr]
-            await works(session)
-        return reached
-
-    run(backend, how, try_it, 1)
-
-
-@ways
 def test_cancelled_interrupt(backend: str, how: str) -> None:
     async def try_it(cancel: Cancel) -> bool:
         async with simulated(agent) as session:
@@ -225,34 +222,6 @@ def test_cancelled_withdrawal_of_a_held_turn(backend: str, how: str) -> None:
             await session.interrupt()
             assert await outcome(running) == "interrupted"
             assert await outcome(waiting) == (TAKEN_BACK if withdrawal.has_begun else "answered")
-            await works(session)
-        return reached
-
-    run(backend, how, try_it, 1)
-
-
-@ways
-def test_cancelled_withdrawal_of_a_running_turn(backend: str, how: str) -> None:
-    async def try_it(cancel: Cancel) -> bool:
-        async with simulated(agent) as session:
-            turn = session.send("hello")
-            reached = await cancel(turn.cancel)
-            await session.wait_idle()
-            assert turn.is_over
-            assert await outcome(turn) == "answered"
-            await works(session)
-        return reached
-
-    run(backend, how, try_it, 2)
-
-
-@ways
-def test_cancelled_wait_idle(backend: str, how: str) -> None:
-    async def try_it(cancel: Cancel) -> bool:
-        async with simulated(agent) as session:
-            turn = session.send("hello")
-            reached = await cancel(session.wait_idle)
-            assert (await turn).ok
             await works(session)
         return reached
 
@@ -324,7 +293,7 @@ def test_cancelled_restart(backend: str, how: str) -> None:
 @ways
 def test_cancelled_escalation(backend: str, how: str) -> None:
     class Deaf(SimulatedCLI):
-        """Hears the prompts, and nothing that is to stop it."""
+        """A CLI that ignores interrupts and `end_session`."""
 
         async def send(self, data: bytes) -> None:
             lines = data.splitlines(keepends=True)
@@ -367,7 +336,7 @@ def test_cancelled_escalation(backend: str, how: str) -> None:
 
 @ways
 def test_cancelled_close_in_another_task(backend: str, how: str) -> None:
-    """While it opens, somebody else closes it, and both are cancelled."""
+    """One task opens the session while another one, which is cancelled, closes it."""
 
     async def try_it(cancel: Cancel) -> bool:
         session = simulated(agent)
@@ -437,7 +406,7 @@ def program(**changes: Any) -> Session:
 
 @pytest.fixture
 def own_tmp(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Temporary files that nobody else makes at the same time."""
+    """Use a private folder for temporary files."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
 
@@ -471,7 +440,7 @@ def test_cancelled_start_of_a_process(backend: str, how: str, own_tmp: None) -> 
 
 
 async def settled(before: list[Any]) -> None:
-    """What a cancelled caller has left to others is done soon."""
+    """Wait until the work that a cancelled caller left behind is done."""
     with anyio.fail_after(SOON):
         while [children(), len(open_files()), private_files()] != before:
             await anyio.lowlevel.checkpoint()

@@ -8,8 +8,7 @@ from typing import Any
 import anyio
 import pytest
 from tests.helpers.clock import simulated_time
-from tests.helpers.peer import SOON, Peer
-from tests.helpers.sessions import opened, simulated
+from tests.helpers.sessions import bounded, connected, simulated
 
 from claudewire import wire
 from claudewire.errors import RequestTimeout, UnsupportedRequest
@@ -72,23 +71,20 @@ REQUESTS: list[RequestBody[Any]] = [
 ]
 
 
-async def test_every_request_reaches_the_cli_and_returns_its_typed_answer() -> None:
-    peer = Peer()
-    session = await opened(peer)
+async def test_every_request_returns_its_typed_answer() -> None:
+    async with connected() as (session, peer):
 
-    async def answer_each() -> None:
-        for body in REQUESTS:
-            request = await peer.hear_request(type(body))
-            assert request.body == body
-            await peer.answer(request, {})
+        async def answer_each() -> None:
+            for body in REQUESTS:
+                request = await peer.hear_request(type(body))
+                assert request.body == body
+                await peer.answer(request, {})
 
-    with anyio.fail_after(SOON):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(answer_each)
             for body in REQUESTS:
                 assert isinstance(await session.request(body), answer_type(type(body)))
         peer.exit()
-        await session.close()
 
 
 def test_every_request_type_is_tried_and_exported() -> None:
@@ -97,14 +93,12 @@ def test_every_request_type_is_tried_and_exported() -> None:
 
 
 async def test_turn_goes_on_while_a_request_waits() -> None:
-    peer = Peer()
-    session = await opened(peer)
-    done: list[str | None] = []
+    async with connected() as (session, peer):
+        done: list[str | None] = []
 
-    async def ask() -> None:
-        done.append((await session.set_model("opus")).model)
+        async def ask() -> None:
+            done.append((await session.set_model("opus")).model)
 
-    with anyio.fail_after(SOON):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(ask)
             request = await peer.hear_request(wire.SetModel)
@@ -116,37 +110,32 @@ async def test_turn_goes_on_while_a_request_waits() -> None:
             await peer.answer(request, wire.SetModelResult("opus"))
         assert done == ["opus"]
         peer.exit()
-        await session.close()
 
 
 @simulated_time
 async def test_request_without_an_answer_times_out() -> None:
-    peer = Peer()
-    session = await opened(peer)
-    with anyio.fail_after(SOON):
+    async with connected() as (session, peer):
         with pytest.raises(RequestTimeout, match="get_settings"):
             await session.request(wire.GetSettings(), timeout=0.01)
         peer.exit()
-        await session.close()
 
 
 async def test_request_unknown_to_2_1_17_is_refused_at_once() -> None:
-    with anyio.fail_after(SOON):
-        async with simulated(version="2.1.17") as session:
-            with pytest.raises(UnsupportedRequest, match="get_settings") as caught:
-                await session.request(wire.GetSettings())
-            assert caught.value.request == "get_settings"
-            with pytest.raises(UnsupportedRequest, match=r"(?s)'auto'.*from 2\.1\.100 on"):
-                await session.set_permission_mode("auto")
-            await session.set_permission_mode("acceptEdits")
-            await session.set_model("opus")
+    async with bounded(simulated(version="2.1.17")) as session:
+        with pytest.raises(UnsupportedRequest, match="get_settings") as caught:
+            await session.request(wire.GetSettings())
+        assert caught.value.request == "get_settings"
+        with pytest.raises(UnsupportedRequest, match=r"(?s)'auto'.*from 2\.1\.100 on"):
+            await session.set_permission_mode("auto")
+        await session.set_permission_mode("acceptEdits")
+        await session.set_model("opus")
 
 
 # --- methods -------------- -----------------------------------------------------------------------
 
 
 class Recorder(Session):
-    """Remembers what it was asked for."""
+    """Records its requests."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[Any, Timeout]] = []

@@ -1,4 +1,4 @@
-"""The turn of each message, with CLIs that tell much, little or nothing about it."""
+"""The turn of each message, with CLIs that report much, little or nothing about it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ AnyTurn = Turn[Any]
 
 
 class Books:
-    """A conversation, with everything that it was given and gave."""
+    """A conversation with its input and output."""
 
     def __init__(self) -> None:
         self.owner = TurnOwner()
@@ -60,16 +60,16 @@ def books() -> Books:
 
 
 class Manner(NamedTuple):
-    """What a CLI tells about whose its messages are."""
+    """The facts by which a CLI assigns its messages to turns."""
 
     reports: bool = False
-    """It tells when a prompt is queued, begun, over."""
+    """It reports the progress of prompts."""
     names: bool = False
     """Its output and its results name the prompts."""
     replays: bool = False
-    """It repeats a prompt when it begins with it."""
+    """It repeats a prompt at the beginning of its turn."""
     tells_origin: bool = True
-    """It tells of a result that nobody asked for it."""
+    """It marks the results of unsolicited turns."""
 
 
 MANNERS = [
@@ -86,18 +86,18 @@ MANNERS = [
 
 @dataclass(eq=False)
 class Work:
-    """A turn as the CLI sees it: the prompts that it answers, none if nobody asked for it."""
+    """A turn of the CLI: the prompts that it answers, none if unsolicited."""
 
     prompts: list[UserMessage] = field(default_factory=list)
     by_itself: bool = False
     ambiguous: bool = False
-    """Nothing on the wire tells yet that this is not the turn of a prompt that is on its way."""
+    """The turn may still be that of a prompt in flight."""
     has_spoken: bool = False
-    """Only output shows that there is a turn which nobody asked for."""
+    """An unsolicited turn shows only by its output."""
 
 
 class AnyCLI(RuleBasedStateMachine):
-    """A CLI that does anything that a CLI may do, and a conversation that has to make sense of it.
+    """A CLI that does anything a CLI may do, and a conversation that follows it.
 
     `expected` says for each message whose it must be: a prompt's, a turn that nobody asked for,
     or `UNSURE` where the wire does not tell and any one of them will do.
@@ -131,7 +131,7 @@ class AnyCLI(RuleBasedStateMachine):
 
     @rule(index=st.integers(0, 5))
     def cancel(self, index: int) -> None:
-        """A prompt that has not begun is taken back, here or by a request to the CLI."""
+        """Withdraw a prompt that has not begun, here or by a request to the CLI."""
         candidates = [*self.books.conversation.held, *(self.turns[it.uuid] for it in self.queue)]
         if index < len(candidates):
             turn = candidates[index]
@@ -167,7 +167,7 @@ class AnyCLI(RuleBasedStateMachine):
     @rule(index=st.integers(0, 3))
     @precondition(lambda self: self.work is None and self.queue)
     def begin_with_a_prompt(self, index: int = 0) -> None:
-        """The first in the queue, or one of those that went ahead of it."""
+        """Begin the first queued prompt, or one that overtook it."""
         taken = self.queue.pop(min(index, len(self.queue) - 1))
         self.work = Work([taken])
         self.tell_begun(taken)
@@ -190,7 +190,7 @@ class AnyCLI(RuleBasedStateMachine):
         if self.manner.reports:
             self.say(saying.lifecycle(taken.uuid, "started"), taken.uuid)
         if self.manner.replays:
-            # With nobody's output so far, its place cannot be told from its prompt's.
+            # Without output so far, the turn of the repeated prompt is unknown.
             self.say(saying.prompt(uuid=taken.uuid, is_replay=True), self.UNSURE)
 
     @rule()
@@ -232,7 +232,7 @@ class AnyCLI(RuleBasedStateMachine):
     @rule()
     @precondition(lambda self: self.work is None)
     def speak_for_a_subagent(self) -> None:
-        """What works in the background speaks between turns, and no result will follow."""
+        """Background tasks write between turns, without a result."""
         self.say(saying.text(parent_tool_use_id="toolu_0"), self.UNSURE)
 
     @rule()
@@ -291,7 +291,7 @@ class AnyCLI(RuleBasedStateMachine):
             else:
                 assert turn.state == "done"
                 assert turn.messages[-1] is self.results[uuid]
-        # What the CLI did by itself is told of once each, and every such turn has ended.
+        # Each unsolicited turn was delivered once, and has ended.
         for turn in self.books.unsolicited:
             assert turn.is_over
         ends = [turn.messages[-1] for turn in self.books.unsolicited]
@@ -343,23 +343,6 @@ def test_priority_needs_a_cli_that_reports_its_progress(books: Books) -> None:
     assert books.conversation.take() is second
 
 
-def test_status_between_turns_is_a_notice(books: Books) -> None:
-    remark = saying.status()
-    books.say(remark)
-    assert books.notices == [remark]
-    assert not books.conversation.is_busy
-
-
-@pytest.mark.parametrize("kind", [saying.text, saying.delta, saying.tool_result])
-def test_subagent_output_between_turns_begins_no_turn(
-    books: Books, kind: Callable[..., Message]
-) -> None:
-    message = kind(parent_tool_use_id="toolu_0")
-    books.say(message)
-    assert books.notices == [message]
-    assert books.sent().state == "sent"
-
-
 def test_result_with_human_origin_ends_the_prompt(books: Books) -> None:
     turn = books.sent()
     books.say(saying.result(origin=HumanOrigin()))
@@ -367,7 +350,7 @@ def test_result_with_human_origin_ends_the_prompt(books: Books) -> None:
 
 
 def test_wrong_guess_is_taken_back(books: Books) -> None:
-    """The CLI began by itself while our prompt was on its way, and says so only at the end."""
+    """An unsolicited turn began while the prompt was in flight; only its result says so."""
     turn = books.sent()
     books.say(saying.text())
     assert turn.state == "running"
@@ -378,24 +361,10 @@ def test_wrong_guess_is_taken_back(books: Books) -> None:
     assert turn.messages[-1] is own
 
 
-@pytest.mark.parametrize("is_late", [False, True])
-def test_merged_prompt_ends_with_a_result_that_names_one(books: Books, is_late: bool) -> None:
-    first = books.sent()
-    books.say(saying.lifecycle(first.uuid, "started"))
-    second = books.send(priority="next")
-    assert books.conversation.take() is second
-    completed = saying.lifecycle(second.uuid, "completed")
-    ended = saying.result(user_message_uuid=first.uuid)
-    books.say(saying.lifecycle(second.uuid, "started"), saying.text())
-    books.say(*((ended, completed) if is_late else (completed, ended)))
-    assert (first.merged, second.merged) == (False, True)
-    assert ended in second.messages
-
-
 def test_result_naming_the_last_prompt_ends_all_of_its_turn(
     books: Books,
 ) -> None:
-    """As 2.1.250 does with prompts that wait in its queue."""
+    """2.1.250 does this with queued prompts."""
     running = books.sent()
     books.say(saying.lifecycle(running.uuid, "started"))
     first, last = (books.sent(priority="next") for _ in range(2))
@@ -421,7 +390,7 @@ def test_unsolicited_turn_may_take_a_prompt_in(books: Books) -> None:
 
 
 def test_idle_cli_ends_its_unsolicited_turn(books: Books) -> None:
-    """Else a stray line would look like the beginning of one, and hold all prompts for ever."""
+    """Otherwise a stray line would begin a turn and hold all prompts back."""
     books.say(saying.tool_result())
     turn, idle = books.send(), saying.state("idle")
     assert books.conversation.take() is None
@@ -480,7 +449,7 @@ def test_prompt_left_by_the_cli_ends_without_a_result(
 
 
 def test_named_output_returns_to_its_prompt(books: Books) -> None:
-    """An `init` that named nothing may have begun another turn, and has not."""
+    """An `init` without names may begin another turn; here it does not."""
     books.conversation.names_prompts = True
     turn = books.sent()
     began, init, aside = saying.lifecycle(turn.uuid, "started"), saying.init(), saying.text()

@@ -1,4 +1,4 @@
-"""A program that ends by an error, with sessions open, says that error and nothing else."""
+"""A program that fails with open sessions prints only its error."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ PROGRAM = dedent(
 
 
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
-def test_a_program_that_ends_by_an_error_prints_nothing_else(backend: str) -> None:
+def test_program_that_fails_prints_only_its_error(backend: str) -> None:
     options = ("-X", "dev", "-W", "ignore::ResourceWarning")
     ended = subprocess.run(
         [sys.executable, *options, "-c", PROGRAM, backend],

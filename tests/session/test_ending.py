@@ -1,18 +1,21 @@
-"""Turns end without a result, too, and no message holds a prompt back without limit."""
+"""Turns that end without a result, and messages between turns."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import anyio
 import msgspec
 import pytest
 from tests.helpers import messages as saying
+from tests.helpers import sessions
 from tests.helpers.clock import simulated_time
 from tests.helpers.peer import Peer
-from tests.helpers.sessions import allow, never, opened, session_with, soon
+from tests.helpers.sessions import allow, never, session_with, soon
 
 from claudewire.errors import Cause, RequestError, TurnError
 from claudewire.session import Session, SessionState
@@ -59,12 +62,16 @@ async def write(peer: Peer, *lines: dict[str, Any]) -> None:
     await peer.write(b"".join(json.dumps(line).encode() + b"\n" for line in lines))
 
 
-async def enveloped(peer: Peer, **changes: Any) -> Session:
-    """A session with a CLI that knows neither `initialize` nor `result`."""
-    session = session_with(peer, dialect="envelope", **changes)
+connected = partial(sessions.connected, within=LONG)
+
+
+@asynccontextmanager
+async def enveloped(**changes: Any) -> AsyncIterator[tuple[Session, Peer]]:
+    """Open a session with a CLI that knows neither `initialize` nor `result`."""
+    peer = Peer()
     with anyio.fail_after(LONG):
-        await session.start()
-    return session
+        async with session_with(peer, dialect="envelope", **changes) as session:
+            yield session, peer
 
 
 async def works(session: Session, peer: Peer) -> None:
@@ -73,7 +80,6 @@ async def works(session: Session, peer: Peer) -> None:
     await peer.hear_prompt()
     await write(peer, said("I am."), {"type": "result", "subtype": "success", "num_turns": 1})
     assert (await turn).text == "I am."
-    await session.close()
 
 
 # --- what may come at any time --------------------------------------------------------------------
@@ -97,9 +103,7 @@ NOISE: list[Message] = [
 @pytest.mark.parametrize("first", NOISE, ids=lambda it: type(it).__name__)
 @pytest.mark.parametrize("then", [saying.text(), saying.result()], ids=["text", "result"])
 async def test_no_message_between_turns_blocks_a_prompt(first: Message, then: Message) -> None:
-    peer = Peer()
-    session = await opened(peer)
-    with anyio.fail_after(LONG):
+    async with connected() as (session, peer):
         events = session.events()
         await peer.say(first, then)
         heard = 0
@@ -110,13 +114,10 @@ async def test_no_message_between_turns_blocks_a_prompt(first: Message, then: Me
         await peer.hear_prompt()
         await peer.say(saying.text("mine"), saying.result("mine"))
         assert (await turn).text == "mine"
-        await session.close()
 
 
 async def test_silent_unsolicited_turn_is_set_aside() -> None:
-    peer = Peer()
-    session = await opened(peer)
-    with anyio.fail_after(LONG):
+    async with connected() as (session, peer):
         await peer.say(saying.init(), saying.text("The build is done."))
         other = await anext(session.unsolicited)
         await anyio.sleep(LONG / 4)
@@ -128,27 +129,21 @@ async def test_silent_unsolicited_turn_is_set_aside() -> None:
         await peer.say(saying.text("mine"), saying.result("mine"))
         assert (await turn).text == "mine"
         assert other.is_over
-        await session.close()
 
 
 async def test_init_belongs_to_the_unsolicited_turn_after_it() -> None:
-    peer = Peer()
-    session = await opened(peer)
-    init, words = saying.init(), saying.text()
-    with anyio.fail_after(LONG):
+    async with connected() as (session, peer):
+        init, words = saying.init(), saying.text()
         await peer.say(init)
         await soon(lambda: init in session.notices)
         await peer.say(words)
         turn = await anext(session.unsolicited)
         await soon(lambda: turn.messages == (init, words))
         assert init not in session.notices
-        await session.close()
 
 
 async def test_repeated_result_ends_nothing() -> None:
-    peer = Peer()
-    session = await opened(peer)
-    with anyio.fail_after(LONG):
+    async with connected() as (session, peer):
         first, second = session.send("one"), session.send("two")
         await peer.hear_prompt()
         ended = saying.result("first")
@@ -157,31 +152,25 @@ async def test_repeated_result_ends_nothing() -> None:
         await peer.hear_prompt()
         await peer.say(ended, saying.result("second"))
         assert (await second).text == "second"
-        await session.close()
 
 
 @pytest.mark.parametrize("words", [(), ("second",)])
 async def test_results_with_the_same_uuid_end_their_turns(words: tuple[str, ...]) -> None:
-    peer = Peer()
-    session = await opened(peer)
-    with anyio.fail_after(LONG):
+    async with connected() as (session, peer):
         for prompt in ("one", "two", "three"):
             turn = session.send(prompt)
             await peer.hear_prompt()
             ended = msgspec.structs.replace(saying.result(prompt), uuid="always-the-same")
             await peer.say(*map(saying.text, words), ended)
             assert (await turn).result is not None
-        await session.close()
 
 
 # --- a dialect without results --------------------------------------------------------------------
 
 
 async def test_envelope_session_opens_without_a_request() -> None:
-    peer = Peer()
-    session = await enveloped(peer)
-    turn = session.send("hello")
-    with anyio.fail_after(LONG):
+    async with enveloped() as (session, peer):
+        turn = session.send("hello")
         await peer.hear_prompt()
         assert len(peer.heard) == 1
         await write(peer, said("hi", session_id="s-4"))
@@ -191,7 +180,6 @@ async def test_envelope_session_opens_without_a_request() -> None:
     assert reply.result.stop_reason == "end_turn"
     assert reply.result.user_message_uuid == turn.uuid
     assert session.session_id == reply.session_id == "s-4"
-    await session.close()
 
 
 async def test_error_for_initialize_shows_the_envelope_dialect() -> None:
@@ -214,10 +202,8 @@ async def test_error_for_initialize_shows_the_envelope_dialect() -> None:
 
 @pytest.mark.parametrize("reason", ["end_turn", "something_new"])
 async def test_stop_reason_ends_a_turn_without_results(reason: str) -> None:
-    peer = Peer()
-    session = await enveloped(peer)
-    turn = session.send("hello")
-    with anyio.fail_after(LONG):
+    async with enveloped() as (session, peer):
+        turn = session.send("hello")
         line = said("hi", reason, session_id="s-1")
         line["message"]["usage"] = {"input_tokens": 3, "output_tokens": 4}
         await write(peer, line)
@@ -230,30 +216,24 @@ async def test_stop_reason_ends_a_turn_without_results(reason: str) -> None:
             terminal_reason="completed",
             usage=Usage(input_tokens=3, output_tokens=4),
         )
-        await session.close()
 
 
 @pytest.mark.parametrize("reason", [None, "tool_use", "pause_turn"])
 async def test_tool_use_does_not_end_a_turn_without_results(reason: str | None) -> None:
-    peer = Peer()
-    session = await enveloped(peer)
-    turn = session.send("hello")
-    with anyio.fail_after(LONG):
+    async with enveloped() as (session, peer):
+        turn = session.send("hello")
         subagent = said("I am done.", parent_tool_use_id="toolu_1")
         await write(peer, said("first", reason), subagent)
         await anyio.sleep(LONG / 2)
         assert not turn.is_over
         await write(peer, said("then"))
         assert (await turn).text == "then"
-        await session.close()
 
 
 async def test_permission_after_the_stop_delays_the_end() -> None:
     """The example of the document: the model has stopped, and then it wants to use a tool."""
-    peer = Peer()
-    session = await enveloped(peer, on_permission=allow)
-    turn = session.send("What is 2+2?")
-    with anyio.fail_after(LONG):
+    async with enveloped(on_permission=allow) as (session, peer):
+        turn = session.send("What is 2+2?")
         await write(peer, said("2 + 2 = 4"))
         await peer.ask(PERMISSION)
         await peer.hear(Answer)
@@ -261,21 +241,17 @@ async def test_permission_after_the_stop_delays_the_end() -> None:
         assert not turn.is_over
         await write(peer, said("It is late."))
         assert (await turn).text == "It is late."
-        await session.close()
 
 
 async def test_permission_long_after_the_end_begins_a_turn() -> None:
-    peer = Peer()
-    session = await enveloped(peer, on_permission=allow)
-    turn = session.send("What is 2+2?")
-    with anyio.fail_after(LONG):
+    async with enveloped(on_permission=allow) as (session, peer):
+        turn = session.send("What is 2+2?")
         await write(peer, said("2 + 2 = 4"))
         await turn
         await peer.ask(PERMISSION)
         await write(peer, said("It is late."))
         other = await anext(session.unsolicited)
         assert (await other).text == "It is late."
-        await session.close()
 
 
 # --- errors ---------------------------------------------------------------------------------------
@@ -283,10 +259,8 @@ async def test_permission_long_after_the_end_begins_a_turn() -> None:
 
 @pytest.mark.parametrize("before", [[], [WORKING]])
 async def test_error_followed_by_silence_fails_the_turn(before: list[Any]) -> None:
-    peer = Peer()
-    session = await opened(peer)
-    turn = session.send("hello")
-    with anyio.fail_after(LONG):
+    async with connected() as (session, peer):
+        turn = session.send("hello")
         await peer.hear_prompt()
         await write(peer, *before, ERROR)
         with pytest.raises(TurnError, match=r"Too much to do \(BUSY\)") as caught:
@@ -309,49 +283,38 @@ async def test_error_followed_by_silence_fails_the_turn(before: list[Any]) -> No
 async def test_system_error_followed_by_silence_fails_the_turn(
     error: dict[str, Any], text: str, code: str | None
 ) -> None:
-    peer = Peer()
-    session = await opened(peer)
-    turn = session.send("hello")
-    with anyio.fail_after(LONG):
+    async with connected() as (session, peer):
+        turn = session.send("hello")
         await write(peer, {"type": "system", "subtype": "error", **error})
         with pytest.raises(TurnError) as caught:
             await turn
         assert caught.value.message == f"The CLI reported an error: {text}"
         assert caught.value.code == code
-        await session.close()
 
 
 async def test_error_of_a_turn_has_its_cause() -> None:
-    peer = Peer()
-    session = await opened(peer)
-    turn = session.send("hello")
-    with anyio.fail_after(LONG):
+    async with connected() as (session, peer):
+        turn = session.send("hello")
         error = {"code": "overloaded_error", "message": "Overloaded"}
         await write(peer, {"type": "error", "error": error})
         with pytest.raises(TurnError) as caught:
             await turn
         assert caught.value.cause is Cause.OVERLOADED
-        await session.close()
 
 
 async def test_turn_may_go_on_after_an_error() -> None:
-    peer = Peer()
-    session = await opened(peer)
-    turn = session.send("hello")
-    with anyio.fail_after(LONG):
+    async with connected() as (session, peer):
+        turn = session.send("hello")
         await write(peer, ERROR, WORKING)
         await anyio.sleep(LONG / 2)
         assert not turn.is_over
         await peer.say(saying.result("done"))
         assert (await turn).text == "done"
-        await session.close()
 
 
 async def test_late_result_does_not_end_the_next_turn() -> None:
-    peer = Peer()
-    session = await opened(peer)
-    turn = session.send("hello")
-    with anyio.fail_after(LONG):
+    async with connected() as (session, peer):
+        turn = session.send("hello")
         await write(peer, ERROR)
         with pytest.raises(TurnError):
             await turn
@@ -359,14 +322,11 @@ async def test_late_result_does_not_end_the_next_turn() -> None:
         await peer.hear_prompt()
         await peer.say(saying.result("late"), saying.text("mine"), saying.result("mine"))
         assert (await after).text == "mine"
-        await session.close()
 
 
 async def test_late_output_holds_nothing_back() -> None:
-    peer = Peer()
-    session = await opened(peer)
-    turn = session.send("hello")
-    with anyio.fail_after(LONG):
+    async with connected() as (session, peer):
+        turn = session.send("hello")
         await write(peer, ERROR)
         with pytest.raises(TurnError):
             await turn
@@ -377,10 +337,8 @@ async def test_late_output_holds_nothing_back() -> None:
 
 
 async def test_error_answers_the_request_in_flight() -> None:
-    peer = Peer()
-    session = await opened(peer)
-    turn = session.send("hello")
-    with anyio.fail_after(LONG):
+    async with connected() as (session, peer):
+        turn = session.send("hello")
         async with anyio.create_task_group() as tasks:
 
             async def change() -> None:
@@ -395,29 +353,17 @@ async def test_error_answers_the_request_in_flight() -> None:
         assert not turn.is_over
         await peer.say(saying.result("done"))
         assert (await turn).ok
-        await session.close()
 
 
 # --- interrupts -----------------------------------------------------------------------------------
-
-
-async def in_the_session_dialect(peer: Peer) -> Session:
-    session = session_with(peer, dialect="session")
-    with anyio.fail_after(LONG):
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(peer.welcome)
-            await session.start()
-    return session
 
 
 @pytest.mark.parametrize("words", [[], [WORKING, WORKING]])
 async def test_answered_interrupt_ends_a_turn_without_a_result(
     words: list[Any],
 ) -> None:
-    peer = Peer()
-    session = await in_the_session_dialect(peer)
-    turn = session.send("hello")
-    with anyio.fail_after(LONG):
+    async with connected(dialect="session") as (session, peer):
+        turn = session.send("hello")
         await peer.hear_prompt()
         await write(peer, WORKING)
         async with anyio.create_task_group() as tasks:
@@ -439,17 +385,15 @@ async def test_answered_interrupt_ends_a_turn_without_a_result(
 
 
 async def test_output_delays_the_end_of_an_interrupted_turn() -> None:
-    peer = Peer()
-    session = await in_the_session_dialect(peer)
-    turn = session.send("hello")
+    async with connected(dialect="session") as (session, peer):
+        turn = session.send("hello")
 
-    async def stop_slowly() -> None:
-        await peer.acknowledge()
-        for _ in range(3):
-            await anyio.sleep(0.9 * AFTER_INTERRUPT)
-            await write(peer, WORKING)
+        async def stop_slowly() -> None:
+            await peer.acknowledge()
+            for _ in range(3):
+                await anyio.sleep(0.9 * AFTER_INTERRUPT)
+                await write(peer, WORKING)
 
-    with anyio.fail_after(LONG):
         await peer.hear_prompt()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(stop_slowly)
@@ -460,10 +404,8 @@ async def test_output_delays_the_end_of_an_interrupted_turn() -> None:
 
 
 async def test_silence_after_an_unanswered_interrupt_is_a_stop() -> None:
-    peer = Peer()
-    session = await enveloped(peer)
-    turn = session.send("hello")
-    with anyio.fail_after(LONG):
+    async with enveloped() as (session, peer):
+        turn = session.send("hello")
         await write(peer, said("working", None))
         receipt = await session.interrupt()
         assert not receipt.acknowledged
@@ -474,10 +416,8 @@ async def test_silence_after_an_unanswered_interrupt_is_a_stop() -> None:
 
 
 async def test_last_words_of_an_interrupted_turn_are_no_success() -> None:
-    peer = Peer()
-    session = await enveloped(peer)
-    turn = session.send("hello")
-    with anyio.fail_after(LONG):
+    async with enveloped() as (session, peer):
+        turn = session.send("hello")
         await write(peer, said("working", None))
 
         async def stop() -> None:
@@ -500,9 +440,7 @@ async def test_last_words_of_an_interrupted_turn_are_no_success() -> None:
 
 
 async def test_idle_cli_fails_a_turn_without_a_result() -> None:
-    peer = Peer()
-    session = await opened(peer)
-    with anyio.fail_after(LONG):
+    async with connected() as (session, peer):
         turn, after = session.send("hello"), session.send("after")
         await peer.hear_prompt()
         await peer.say(saying.text("I begin."), saying.state("idle"))
@@ -512,13 +450,10 @@ async def test_idle_cli_fails_a_turn_without_a_result() -> None:
         assert (await peer.hear_prompt()).uuid == after.uuid
         await peer.say(saying.state("running"), saying.text(), saying.result())
         assert (await after).ok
-        await session.close()
 
 
 async def test_result_may_follow_the_idle_state() -> None:
-    peer = Peer()
-    session = await opened(peer)
-    with anyio.fail_after(LONG):
+    async with connected() as (session, peer):
         turn = session.send("hello")
         await peer.hear_prompt()
         await peer.say(saying.text(), saying.state("idle"))
@@ -526,7 +461,6 @@ async def test_result_may_follow_the_idle_state() -> None:
         assert turn.state == "running"
         await peer.say(saying.result("late"))
         assert (await turn).text == "late"
-        await session.close()
 
 
 GOES_ON: list[Event] = [
@@ -539,9 +473,7 @@ GOES_ON: list[Event] = [
 
 @pytest.mark.parametrize("sign", GOES_ON, ids=["state", "text", "permission", "hook"])
 async def test_turn_goes_on_with_the_cli_after_idle(sign: Event) -> None:
-    peer = Peer()
-    session = await opened(peer, on_permission=allow)
-    with anyio.fail_after(LONG):
+    async with connected(on_permission=allow) as (session, peer):
         turn = session.send("hello")
         await peer.hear_prompt()
         await peer.say(saying.text(), saying.state("idle"), sign)
@@ -549,13 +481,10 @@ async def test_turn_goes_on_with_the_cli_after_idle(sign: Event) -> None:
         assert turn.state == "running"
         await peer.say(saying.result("done"))
         assert (await turn).text == "done"
-        await session.close()
 
 
 async def test_permission_of_an_inferred_end_is_denied() -> None:
-    peer = Peer()
-    session = await opened(peer, on_permission=never)
-    with anyio.fail_after(LONG):
+    async with connected(on_permission=never) as (session, peer):
         turn = session.send("hello")
         await peer.say(saying.text())
         id = await peer.ask(PERMISSION)
@@ -564,16 +493,14 @@ async def test_permission_of_an_inferred_end_is_denied() -> None:
             await turn
         answer = await peer.hear(Answer)
         assert (answer.id, answer.body) == (id, TOO_LATE)
-        await session.close()
 
 
 async def still_works(session: Session, peer: Peer) -> None:
-    """The same with a CLI that tells which prompt it works on."""
+    """Check the next prompt, with a CLI that reports the progress of prompts."""
     turn = session.send("Are you there?")
     await peer.hear_prompt()
     await peer.say(saying.lifecycle(turn.uuid, "started"), saying.text(), saying.result("I am."))
     assert (await turn).text == "I am."
-    await session.close()
 
 
 NAMES: dict[str, Callable[[Any, Any], dict[str, Any]]] = {
@@ -581,7 +508,7 @@ NAMES: dict[str, Callable[[Any, Any], dict[str, Any]]] = {
     "the first": lambda first, second: {"user_message_uuid": first},
     "none": lambda first, second: {},
 }
-"""How a result names two prompts that it answers."""
+"""The ways in which a result names two prompts."""
 
 
 @pytest.mark.parametrize("is_idle", [True, False], ids=["idle", "silent"])
@@ -590,9 +517,7 @@ NAMES: dict[str, Callable[[Any, Any], dict[str, Any]]] = {
 async def test_merged_prompt_ends_whatever_the_cli_leaves_out(
     named: str, completed: str, is_idle: bool
 ) -> None:
-    peer = Peer()
-    session = await opened(peer)
-    with anyio.fail_after(LONG):
+    async with connected() as (session, peer):
         first = session.send("one")
         await peer.hear_prompt()
         await peer.say(saying.lifecycle(first.uuid, "started"), saying.text())
@@ -613,9 +538,7 @@ async def test_merged_prompt_ends_whatever_the_cli_leaves_out(
 
 
 async def test_idle_cli_fails_a_prompt_that_never_began() -> None:
-    peer = Peer()
-    session = await opened(peer)
-    with anyio.fail_after(LONG):
+    async with connected() as (session, peer):
         first = session.send("one")
         await peer.hear_prompt()
         await peer.say(saying.lifecycle(first.uuid, "started"), saying.text())
@@ -645,9 +568,7 @@ async def test_idle_cli_fails_a_prompt_that_never_began() -> None:
     ids=lambda line: line[:30].decode(),
 )
 async def test_unreadable_result_fails_its_turn(line: bytes) -> None:
-    peer = Peer()
-    session = await opened(peer, max_line=2000)
-    with anyio.fail_after(LONG):
+    async with connected(max_line=2000) as (session, peer):
         turn = session.send("hello")
         await peer.hear_prompt()
         await write(peer, WORKING)
@@ -660,13 +581,10 @@ async def test_unreadable_result_fails_its_turn(line: bytes) -> None:
 
 @pytest.mark.parametrize("line", [b"Debugger attached.", b'{"type":"assistant","message":5}', b"{"])
 async def test_other_unreadable_line_ends_nothing(line: bytes) -> None:
-    peer = Peer()
-    session = await opened(peer)
-    with anyio.fail_after(LONG):
+    async with connected() as (session, peer):
         turn = session.send("hello")
         await peer.hear_prompt()
         await peer.write(line + b"\n")
         await anyio.sleep(LONG / 2)
         await peer.say(saying.text(), saying.result("It goes on."))
         assert (await turn).text == "It goes on."
-        await session.close()

@@ -8,6 +8,7 @@ from typing import Any
 
 import anyio
 import pytest
+from tests.helpers.sessions import bounded
 
 import claudewire
 from claudewire import OptionsError, Transport
@@ -151,11 +152,10 @@ async def test_transport_serves_one_session() -> None:
 
 
 async def test_session_over_a_transport_cannot_be_restarted() -> None:
-    with anyio.fail_after(SOON):
-        async with claudewire.open(transport=SimulatedCLI(echo)) as claude:
-            with pytest.raises(OptionsError, match="its transport serves one CLI"):
-                await claude.restart()
-            assert (await claude.ask("hi")).text == "hi"
+    async with bounded(claudewire.open(transport=SimulatedCLI(echo))) as claude:
+        with pytest.raises(OptionsError, match="its transport serves one CLI"):
+            await claude.restart()
+        assert (await claude.ask("hi")).text == "hi"
 
 
 async def test_watchdog_that_cannot_restart_ends_the_session() -> None:

@@ -1,4 +1,4 @@
-"""Whatever a CLI leaves out, says twice or says late: no turn stays open once it is idle.
+"""No turn stays open once the CLI is idle, even if lines are missing, doubled or late.
 
 A CLI in memory takes prompts up alone or together, begins turns by itself, and is interrupted; what
 it says of that is left out, doubled or put behind the next line, as hypothesis likes. In the end,
@@ -45,7 +45,7 @@ STEP = 0.01
 
 
 class Manner(NamedTuple):
-    """How a CLI tells whose turn it is."""
+    """The facts by which a CLI assigns a turn to prompts."""
 
     version: str
     reports: bool = False
@@ -66,7 +66,7 @@ fates = st.lists(st.sampled_from(["keep", "keep", "drop", "double", "late"]), ma
 
 @dataclass
 class Script:
-    """What both sides do.
+    """The actions of both sides.
 
     Attributes:
         actions: of the application, each so many steps after the one before.
@@ -98,7 +98,7 @@ LOST_RESULT = Script([(0, "prompt"), (3, "now")], [], 5 * ["keep"] + ["drop"])
 """The result of a prompt is left out, and another prompt is in the queue of the CLI."""
 
 LATE_RESULT = Script([(0, "prompt"), (0, "prompt")], [0, 0, 1, 0], 19 * ["keep"] + ["late"])
-"""The result of a turn that nobody asked for comes when a prompt has begun."""
+"""The result of an unsolicited turn arrives after a prompt has begun."""
 
 
 class CLI(Peer):
@@ -206,7 +206,7 @@ class CLI(Peer):
 
 
 async def act(session: Session, script: Script) -> list[Turn]:
-    """Do what the script says; return the turns."""
+    """Play the script; return the turns."""
     turns: list[Turn] = []
     async with anyio.create_task_group() as tasks:
         for steps, what in script.actions:

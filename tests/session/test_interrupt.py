@@ -1,4 +1,4 @@
-"""An interrupt stops what runs, whenever it comes, and tells what it did."""
+"""`session.interrupt()` stops the running turn at any time, and returns a receipt."""
 
 from __future__ import annotations
 
@@ -11,7 +11,18 @@ import pytest
 from tests.helpers import messages as saying
 from tests.helpers.clock import simulated_time
 from tests.helpers.peer import SOON, Peer, Through
-from tests.helpers.sessions import SOME_CLI, never, opened, options, simulated, soon
+from tests.helpers.sessions import (
+    SOME_CLI,
+    bounded,
+    connected,
+    meanwhile,
+    never,
+    opened,
+    options,
+    simulated,
+    soon,
+    start_with,
+)
 
 from claudewire.errors import CLIError, RequestTimeout, TurnCancelled
 from claudewire.session import Escalation, InterruptReceipt, Session, TurnState
@@ -39,45 +50,32 @@ async def endless(chat: Chat) -> None:
     await chat.sleep(math.inf)
 
 
-class Interrupting:
-    """Interrupts in a task of its own."""
-
-    def __init__(self, session: Session) -> None:
-        self.session = session
-        self.receipts: list[InterruptReceipt] = []
-
-    async def __call__(self) -> None:
-        self.receipts.append(await self.session.interrupt())
-
-
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_interrupt_stops_the_running_turn(version: str) -> None:
-    with anyio.fail_after(SOON):
-        async with simulated(endless, version=version) as session:
-            turn, after = session.send("go on"), session.send("stop at once")
-            async for message in turn:
-                if isinstance(message, AssistantMessage):
-                    break
-            receipt = await session.interrupt()
-            assert receipt.acknowledged
-            assert receipt.turn is turn
-            assert receipt.result is not None
-            assert receipt.result is (await turn).result
-            assert receipt.steps == ("interrupt",)
-            assert receipt.still_queued == (after,)
-            assert receipt.cancelled == ()
-            assert not (await turn).ok
-            assert (await after).ok
+    async with bounded(simulated(endless, version=version)) as session:
+        turn, after = session.send("go on"), session.send("stop at once")
+        async for message in turn:
+            if isinstance(message, AssistantMessage):
+                break
+        receipt = await session.interrupt()
+        assert receipt.acknowledged
+        assert receipt.turn is turn
+        assert receipt.result is not None
+        assert receipt.result is (await turn).result
+        assert receipt.steps == ("interrupt",)
+        assert receipt.still_queued == (after,)
+        assert receipt.cancelled == ()
+        assert not (await turn).ok
+        assert (await after).ok
 
 
 async def test_interrupt_without_a_turn_does_nothing() -> None:
-    with anyio.fail_after(SOON):
-        async with simulated(endless) as session:
-            receipt = await session.interrupt()
-            assert receipt == InterruptReceipt(acknowledged=True, steps=("interrupt",))
-            receipt = await session.interrupt(escalate=True)
-            assert receipt == InterruptReceipt(acknowledged=True, steps=("interrupt",))
-            assert (await session.send("stop at once")).ok
+    async with bounded(simulated(endless)) as session:
+        receipt = await session.interrupt()
+        assert receipt == InterruptReceipt(acknowledged=True, steps=("interrupt",))
+        receipt = await session.interrupt(escalate=True)
+        assert receipt == InterruptReceipt(acknowledged=True, steps=("interrupt",))
+        assert (await session.send("stop at once")).ok
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -85,84 +83,69 @@ async def test_interrupt_works_during_a_permission(version: str) -> None:
     async def ask(chat: Chat) -> None:
         await chat.use("Bash", {"command": "make"})
 
-    with anyio.fail_after(SOON):
-        async with simulated(ask, version=version, on_permission=never) as session:
-            turn = session.send("go on")
-            await soon(lambda: session.inbox.pending)
-            receipt = await session.interrupt()
-            assert receipt.result is not None
-            assert receipt.turn is turn
-            await soon(lambda: not session.inbox.pending)
+    async with bounded(simulated(ask, version=version, on_permission=never)) as session:
+        turn = session.send("go on")
+        await soon(lambda: session.inbox.pending)
+        receipt = await session.interrupt()
+        assert receipt.result is not None
+        assert receipt.turn is turn
+        await soon(lambda: not session.inbox.pending)
 
 
 async def test_turn_that_begins_later_is_interrupted_again() -> None:
-    """A CLI that has the prompt and has not begun acknowledges, and does nothing."""
-    peer = Peer()
-    session = await opened(peer)
-    with anyio.fail_after(SOON):
-        async with anyio.create_task_group() as tasks:
-            interrupt = Interrupting(session)
-            turn = session.send("hello")
-            tasks.start_soon(interrupt)
+    """A CLI that has not begun with the prompt acknowledges and does nothing else."""
+    async with connected() as (session, peer):
+        turn = session.send("hello")
+        async with meanwhile(session.interrupt) as receipts:
             await peer.acknowledge()
             for _ in range(5):
                 await anyio.lowlevel.checkpoint()
-            assert not interrupt.receipts
+            assert not receipts
             await peer.say(saying.init())
             await peer.acknowledge()
             await peer.say(saying.result(subtype="error_during_execution"))
-        (receipt,) = interrupt.receipts
+        (receipt,) = receipts
         assert receipt.turn is turn
         assert receipt.steps == ("interrupt",)
         assert receipt.result is not None
-        await session.close()
 
 
-# --- what waits -----------------------------------------------------------------------------------
+# --- queued prompts -------------------------------------------------------------------------------
 
 
 async def test_queued_cancel_drops_prompts_here_and_in_the_cli() -> None:
     async def ask(chat: Chat) -> None:
         await chat.use("Bash", {"command": "make"})
 
-    with anyio.fail_after(SOON):
-        async with simulated(ask, on_permission=never) as session:
-            turn = session.send("go on")
-            await soon(lambda: session.inbox.pending)
-            there = session.send("in the queue of the CLI", priority="later")
-            here = session.send("in our own")
-            assert (there.state, here.state) == (TurnState.SENT, TurnState.HELD)
-            receipt = await session.interrupt(queued="cancel")
-            assert receipt.turn is turn
-            assert set(receipt.cancelled) == {there, here}
-            assert receipt.still_queued == ()
-            for dropped in (there, here):
-                with pytest.raises(TurnCancelled):
-                    await dropped
-            await session.wait_idle()
+    async with bounded(simulated(ask, on_permission=never)) as session:
+        turn = session.send("go on")
+        await soon(lambda: session.inbox.pending)
+        there = session.send("in the queue of the CLI", priority="later")
+        here = session.send("in our own")
+        assert (there.state, here.state) == (TurnState.SENT, TurnState.HELD)
+        receipt = await session.interrupt(queued="cancel")
+        assert receipt.turn is turn
+        assert set(receipt.cancelled) == {there, here}
+        assert receipt.still_queued == ()
+        for dropped in (there, here):
+            with pytest.raises(TurnCancelled):
+                await dropped
+        await session.wait_idle()
 
 
 async def test_answer_to_an_interrupt_names_dropped_prompts() -> None:
-    peer = Peer()
-    session = await opened(peer)
-    with anyio.fail_after(SOON):
+    async with connected() as (session, peer):
         turn = session.send("hello")
         await peer.say(saying.lifecycle(turn.uuid, "started"))
         await turn.started.wait()
         second = session.send("second", priority="later")
-        async with anyio.create_task_group() as tasks:
-
-            async def interrupt() -> None:
-                receipt = await session.interrupt(queued="cancel")
-                assert receipt.cancelled == (second,)
-
-            tasks.start_soon(interrupt)
+        async with meanwhile(lambda: session.interrupt(queued="cancel")) as receipts:
             request = await peer.hear_request(Interrupt)
             assert request.body == Interrupt(cancel_queued=True)
             await peer.answer(request, InterruptResult([], cancelled=[str(second.uuid), "other"]))
             await peer.say(saying.result(user_message_uuid=turn.uuid))
+        assert receipts[0].cancelled == (second,)
         await session.wait_idle()
-        await session.close()
 
 
 # --- when the CLI does not stop -------------------------------------------------------------------
@@ -171,9 +154,7 @@ async def test_answer_to_an_interrupt_names_dropped_prompts() -> None:
 @simulated_time
 @pytest.mark.parametrize("is_running", [True, False])
 async def test_missing_acknowledgement_raises_a_timeout(is_running: bool) -> None:
-    peer = Peer()
-    session = await opened(peer)
-    with anyio.fail_after(SOON):
+    async with connected() as (session, peer):
         if is_running:
             session.send("hello")
             await peer.say(saying.text())
@@ -182,65 +163,44 @@ async def test_missing_acknowledgement_raises_a_timeout(is_running: bool) -> Non
         request = await peer.hear_request(Interrupt)
         assert (await peer.hear(Cancel)).id == request.id
         assert [it.is_over for it in session.turns] == [False] * is_running
-        await session.close()
 
 
 @simulated_time
 async def test_result_without_acknowledgement_stops_the_turn() -> None:
-    peer = Peer()
-    session = await opened(peer)
-    with anyio.fail_after(SOON):
+    async with connected() as (session, peer):
         turn = session.send("hello")
-        async with anyio.create_task_group() as tasks:
-            receipts = []
-
-            async def interrupt() -> None:
-                receipts.append(await session.interrupt(timeout=0.05))
-
-            tasks.start_soon(interrupt)
+        async with meanwhile(lambda: session.interrupt(timeout=0.05)) as receipts:
             await peer.hear_request(Interrupt)
             await peer.say(saying.result())
         assert not receipts[0].acknowledged
         assert receipts[0].turn is turn
         assert receipts[0].result is not None
-        await session.close()
 
 
 @simulated_time
 async def test_receipt_without_a_result_in_time_has_none() -> None:
-    peer = Peer()
-    session = await opened(peer)
-    with anyio.fail_after(SOON):
+    async with connected() as (session, peer):
         turn = session.send("hello")
         await peer.say(saying.text())
         await turn.started.wait()
-        async with anyio.create_task_group() as tasks:
-            receipts = []
-
-            async def interrupt() -> None:
-                receipts.append(await session.interrupt(timeout=0.05))
-
-            tasks.start_soon(interrupt)
+        async with meanwhile(lambda: session.interrupt(timeout=0.05)) as receipts:
             await peer.acknowledge()
         assert receipts[0].acknowledged
         assert receipts[0].result is None
         assert receipts[0].turn is turn
-        await session.close()
 
 
 class Signalled(Through):
-    """A CLI that stops for nothing but, perhaps, a signal."""
+    """A CLI that exits on a signal only."""
 
-    def __init__(self, peer: Peer, *, obeys: bool) -> None:
+    def __init__(self, peer: Peer) -> None:
         super().__init__(peer.transport)
         self._peer = peer
-        self._obeys = obeys
         self.signals: list[int] = []
 
     def send_signal(self, number: int) -> None:
         self.signals.append(number)
-        if self._obeys:
-            self._peer.exit(130)
+        self._peer.exit(130)
 
 
 QUICKLY = Escalation(step_timeout=0.03)
@@ -249,12 +209,10 @@ QUICKLY = Escalation(step_timeout=0.03)
 @simulated_time
 async def test_escalation_asks_again_ends_the_session_and_signals() -> None:
     peer = Peer()
-    transport = Signalled(peer, obeys=True)
+    transport = Signalled(peer)
     session = Session(options(), transport=transport)
     with anyio.fail_after(SOON):
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(peer.welcome)
-            await session.start()
+        await start_with(session, peer)
         turn = session.send("hello")
         await peer.say(saying.text())
         await turn.started.wait()
@@ -272,8 +230,7 @@ async def test_escalation_asks_again_ends_the_session_and_signals() -> None:
 @simulated_time
 async def test_escalation_skips_requests_unknown_to_old_clis() -> None:
     peer = Peer()
-    transport = Signalled(peer, obeys=True)
-    session = Session(options(), transport=transport)
+    session = Session(options(), transport=Signalled(peer))
     with anyio.fail_after(SOON):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(session.start)
@@ -313,27 +270,6 @@ async def test_refused_step_is_followed_by_the_next_at_once() -> None:
             await turn
 
 
-@simulated_time
-async def test_cli_that_ignores_all_steps_is_killed() -> None:
-    peer = Peer()
-    transport = Signalled(peer, obeys=False)
-    session = Session(options(), transport=transport)
-    with anyio.fail_after(SOON):
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(peer.welcome)
-            await session.start()
-        turn = session.send("hello")
-        await peer.say(saying.text())
-        await turn.started.wait()
-        receipt = await session.interrupt(escalate=QUICKLY)
-        assert receipt.steps == ("interrupt", "interrupt", "end_session", "SIGINT", "kill")
-        assert session.state == "failed"
-        with pytest.raises(CLIError, match="did not stop") as caught:
-            await turn
-        assert session.failure is caught.value
-        await peer.hear_end()
-
-
 async def test_escalation_can_restart_and_keep_the_queue() -> None:
     peer = Peer()
     launches: list[Launch] = []
@@ -346,9 +282,7 @@ async def test_escalation_can_restart_and_keep_the_queue() -> None:
 
     session = Session(options(cli=SOME_CLI), transport=connect)
     with anyio.fail_after(SOON):
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(peer.welcome)
-            await session.start()
+        await start_with(session, peer)
         turn, after = session.send("go on"), session.send("stop at once")
         await peer.say(saying.text())
         await turn.started.wait()

@@ -52,7 +52,7 @@ class CLI(Peer):
     """A CLI that connects to servers, as real ones do after they have answered."""
 
     async def change(self, *, errors: dict[str, str] | None = None) -> dict[str, Any]:
-        """Answer a change; give the servers that there are to be."""
+        """Answer a change; return the requested servers."""
         request = await self.hear_request(McpSetServers)
         await self.answer(request, McpSetServersResult([], [], errors or {}))
         assert isinstance(request.body, McpSetServers)

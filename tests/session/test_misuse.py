@@ -1,4 +1,4 @@
-"""Mistakes of a new user are refused where they are made, with words that help."""
+"""Mistakes of new users raise helpful errors at the wrong call."""
 
 from __future__ import annotations
 

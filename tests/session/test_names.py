@@ -1,16 +1,14 @@
-"""A session can have a name, which stands for it wherever it is mentioned."""
+"""The name of a session appears in requests, logs and errors."""
 
 from __future__ import annotations
 
-import logging
 import re
 from typing import Any
 
-import anyio
 import pytest
 from tests.helpers import messages as saying
-from tests.helpers.peer import SOON, Peer
-from tests.helpers.sessions import SOME_CLI, echo, opened, options
+from tests.helpers.peer import Peer
+from tests.helpers.sessions import SOME_CLI, bounded, connected, echo, options
 
 import claudewire
 from claudewire.approvals import Inbox, PermissionRequest, PermissionResult
@@ -26,9 +24,7 @@ pytestmark = pytest.mark.anyio
 
 async def test_inbox_has_the_name_and_ids_for_urls() -> None:
     inbox = Inbox()
-    peer = Peer()
-    with anyio.fail_after(SOON):
-        session = await opened(peer, name="Ada's chat / 7", approver="inbox", inbox=inbox)
+    async with connected(name="Ada's chat / 7", approver="inbox", inbox=inbox) as (session, peer):
         with inbox.changes() as changes:
             await peer.write(
                 b'{"type":"control_request","request_id":"a/b?c d","request":{"subtype":'
@@ -38,7 +34,6 @@ async def test_inbox_has_the_name_and_ids_for_urls() -> None:
         assert change.request.session == session.name == "Ada's chat / 7"
         assert change.request.id == "Ada-s-chat-7.a-b-c-d"
         assert inbox.get("Ada-s-chat-7.a-b-c-d") is change.request
-        await session.close()
 
 
 async def test_session_without_a_name_has_a_number() -> None:
@@ -49,37 +44,21 @@ async def test_session_without_a_name_has_a_number() -> None:
 
 async def test_log_lines_begin_with_the_name(caplog: pytest.LogCaptureFixture) -> None:
     unread = claudewire.UnreadLimit(high_water=1)
-    with anyio.fail_after(SOON):
-        peer = Peer()
-        session = await opened(peer, name="100% Ada", unread=unread)
+    async with connected(name="100% Ada", unread=unread) as (session, peer):
         session.send("hello")
         await peer.say(saying.text(), saying.result())
         await session.wait_idle()
-        await session.close()
     (record,) = (it for it in caplog.records if "unread" in it.getMessage())
     assert record.getMessage() == "100% Ada: 1 messages are unread"
     assert vars(record)["session"] == "100% Ada"
 
 
-@pytest.mark.parametrize("name", ["ada", None])
-async def test_wire_log_has_the_name(name: str | None, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.DEBUG, "claudewire.wire")
-    with anyio.fail_after(SOON):
-        async with Session(options(name=name), transport=SimulatedCLI(echo)) as session:
-            await session.send("hello")
-    assert name in (None, session.name)
-    lines = [it.getMessage() for it in caplog.records if it.name == "claudewire.wire"]
-    assert lines
-    assert all(line.startswith(f"{session.name} ") for line in lines)
-
-
 async def test_errors_have_the_name() -> None:
     dying = SimulatedCLI(echo, faults=[KilledBy(9, at=4)])
-    with anyio.fail_after(SOON):
-        async with Session(options(name="ada"), transport=dying) as session:
-            assert repr(session).startswith("<Session 'ada' ")
-            with pytest.raises(CLIError) as caught:
-                await session.send("hello")
+    async with bounded(Session(options(name="ada"), transport=dying)) as session:
+        assert repr(session).startswith("<Session 'ada' ")
+        with pytest.raises(CLIError) as caught:
+            await session.send("hello")
     assert caught.value.evidence.session == "ada"
     assert "The CLI was killed by SIGKILL (session ada)" in str(caught.value)
 
@@ -98,14 +77,13 @@ async def test_pooled_session_has_its_new_name_in_requests() -> None:
         return clis[-1].transport
 
     given = options(cli=SOME_CLI, on_permission=decide, handshake=False)
-    with anyio.fail_after(SOON):
-        async with Pool(given, size=1, transport=connect) as pool:
-            await pool.ready()
+    async with bounded(Pool(given, size=1, transport=connect)) as pool:
+        await pool.ready()
+        await clis[0].ask(CanUseTool("Bash", {"command": "make"}))
+        await clis[0].hear(Answer)
+        async with pool.open(name="ada"):
             await clis[0].ask(CanUseTool("Bash", {"command": "make"}))
             await clis[0].hear(Answer)
-            async with pool.open(name="ada"):
-                await clis[0].ask(CanUseTool("Bash", {"command": "make"}))
-                await clis[0].hear(Answer)
     assert names[0].startswith("session-")
     assert names[1:] == ["ada"]
 

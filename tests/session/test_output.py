@@ -8,20 +8,16 @@ import sys
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import anyio
 import pytest
 from jsonschema import (  # type: ignore[import-untyped]
     Draft7Validator,
     Draft202012Validator,
 )
-from tests.helpers.peer import SOON
 from tests.helpers.sessions import options
 from typing_extensions import TypedDict
 
 from claudewire.errors import OptionsError, OutputError, TurnError
 from claudewire.output import OutputSpec, portable
-from claudewire.session import Session
-from claudewire.testing import Chat, SimulatedCLI
 from claudewire.wire import ResultMessage
 
 
@@ -117,23 +113,6 @@ def test_a_type_without_a_schema_is_refused_before_the_start() -> None:
 
 
 # --- values --------------------------------------------------------------------------------------
-
-
-async def sell(chat: Chat) -> None:
-    repaired = "could not be used" in chat.text
-    chat.output({"items": [{"price": 2 if repaired else "two"}]})
-
-
-@pytest.mark.anyio
-async def test_a_reply_has_output_of_the_type_after_a_repair() -> None:
-    session: Session[Order] = Session(
-        options(output=Order, repairs=1), transport=SimulatedCLI(sell)
-    )
-    with anyio.fail_after(SOON):
-        async with session:
-            assert (await session.ask("Sell it.")).output == Order([Line(2.0)])
-            with pytest.raises(OutputError, match="a valid number, got 'two'"):
-                await session.send("Sell it.")
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import anyio.lowlevel
 import pytest
 from tests.helpers.clock import time_by_hand
 from tests.helpers.peer import SOON, Peer
-from tests.helpers.sessions import SOME_CLI, echo, options, soon
+from tests.helpers.sessions import SOME_CLI, bounded, echo, options, soon
 
 from claudewire.approvals import PermissionRequest, PermissionResult
 from claudewire.errors import CLIError, OptionsError, SessionClosed
@@ -78,19 +78,18 @@ def pool_of(clis: Clis, **changes: Any) -> Pool:
 
 async def test_opened_session_was_ready_and_is_replaced() -> None:
     clis = Clis()
-    with anyio.fail_after(SOON):
-        async with pool_of(clis, size=2) as pool:
-            await pool.ready()
-            assert pool.stats == PoolStats(warm=2, starting=0, taken=0, hits=0, misses=0)
-            clis.allowed = 0
-            async with pool.open() as claude:
-                assert pool.stats.hits == pool.stats.taken == 1
-                assert (await claude.send("hello")).text == "You said hello."
-                assert pool.stats.warm == 1
-                clis.allowed = 1
-                await soon(lambda: pool.stats.warm == 2)
-            assert pool.stats == PoolStats(warm=2, starting=0, taken=0, hits=1, misses=0)
-            assert "hits=1" in repr(pool)
+    async with bounded(pool_of(clis, size=2)) as pool:
+        await pool.ready()
+        assert pool.stats == PoolStats(warm=2, starting=0, taken=0, hits=0, misses=0)
+        clis.allowed = 0
+        async with pool.open() as claude:
+            assert pool.stats.hits == pool.stats.taken == 1
+            assert (await claude.send("hello")).text == "You said hello."
+            assert pool.stats.warm == 1
+            clis.allowed = 1
+            await soon(lambda: pool.stats.warm == 2)
+        assert pool.stats == PoolStats(warm=2, starting=0, taken=0, hits=1, misses=0)
+        assert "hits=1" in repr(pool)
     assert claude.state is SessionState.CLOSED
     assert len(clis.made) == 3
 
@@ -98,77 +97,73 @@ async def test_opened_session_was_ready_and_is_replaced() -> None:
 async def test_early_caller_gets_the_first_cli_that_is_ready() -> None:
     clis = Clis(allowed=0)
     got: list[Session] = []
-    with anyio.fail_after(SOON):
-        async with pool_of(clis, size=2) as pool:
-            await soon(lambda: clis.starting == 2)
+    async with bounded(pool_of(clis, size=2)) as pool:
+        await soon(lambda: clis.starting == 2)
 
-            async def take() -> None:
-                got.append(await pool.open())
+        async def take() -> None:
+            got.append(await pool.open())
 
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(take)
-                await soon(lambda: pool.stats.misses == 1)
-                clis.allowed = 1
-            (claude,) = got
-            assert len(clis.made) == 1
-            assert (await claude.send("hello")).ok
-            await claude.close()
-            clis.allowed = 10
-            await pool.ready()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(take)
+            await soon(lambda: pool.stats.misses == 1)
+            clis.allowed = 1
+        (claude,) = got
+        assert len(clis.made) == 1
+        assert (await claude.send("hello")).ok
+        await claude.close()
+        clis.allowed = 10
+        await pool.ready()
 
 
 async def test_starts_are_limited_and_waiting_callers_come_first() -> None:
     clis = Clis(allowed=0)
     got: list[Session] = []
-    with anyio.fail_after(SOON):
-        async with pool_of(clis, size=3, max_starting=2) as pool:
-            async with anyio.create_task_group() as tasks:
+    async with bounded(pool_of(clis, size=3, max_starting=2)) as pool:
+        async with anyio.create_task_group() as tasks:
 
-                async def take() -> None:
-                    got.append(await pool.open())
+            async def take() -> None:
+                got.append(await pool.open())
 
-                for _ in range(4):
-                    tasks.start_soon(take)
-                await soon(lambda: pool.stats.misses == 4)
-                await soon(lambda: clis.starting == 2)
-                clis.allowed = 2
-                await soon(lambda: len(got) == 2 and clis.starting == 2)
-                clis.allowed = 2
-            assert len(clis.made) == 4
-            assert pool.stats.warm == 0
-            clis.allowed = 100
-            await pool.ready()
-            assert clis.most == 2
-            assert pool.stats.warm == 3
-            for session in got:
-                await session.close()
+            for _ in range(4):
+                tasks.start_soon(take)
+            await soon(lambda: pool.stats.misses == 4)
+            await soon(lambda: clis.starting == 2)
+            clis.allowed = 2
+            await soon(lambda: len(got) == 2 and clis.starting == 2)
+            clis.allowed = 2
+        assert len(clis.made) == 4
+        assert pool.stats.warm == 0
+        clis.allowed = 100
+        await pool.ready()
+        assert clis.most == 2
+        assert pool.stats.warm == 3
+        for session in got:
+            await session.close()
 
 
 async def test_pool_of_size_zero_only_limits_starts() -> None:
     clis = Clis()
-    with anyio.fail_after(SOON):
-        async with pool_of(clis, size=0, max_starting=1) as pool:
-            await pool.ready()
-            async with pool.open() as one, pool.open() as other:
-                assert (await one.send("hello")).ok
-                assert (await other.send("hello")).ok
-            assert pool.stats == PoolStats(warm=0, starting=0, taken=0, hits=0, misses=2)
+    async with bounded(pool_of(clis, size=0, max_starting=1)) as pool:
+        await pool.ready()
+        async with pool.open() as one, pool.open() as other:
+            assert (await one.send("hello")).ok
+            assert (await other.send("hello")).ok
+        assert pool.stats == PoolStats(warm=0, starting=0, taken=0, hits=0, misses=2)
     assert len(clis.made) == 2
 
 
 async def test_pooled_session_works_like_any_other() -> None:
-    with anyio.fail_after(SOON):
-        async with pool_of(Clis(), size=1) as pool:
-            async with anyio.create_task_group() as tasks:
-                session = await pool.open(name="chat-7")
-                tasks.start_soon(session.set_model, "opus")
-            assert session.name == "chat-7"
-            reply = await session.send("hello")
-            await session.restart()
-            assert (await session.send("again")).session_id == reply.session_id
-            async with anyio.create_task_group() as tasks:  # closed in another task
-                tasks.start_soon(session.close)
-            assert session.state is SessionState.CLOSED
+    async with bounded(pool_of(Clis(), size=1)) as pool:
+        async with anyio.create_task_group() as tasks:
+            session = await pool.open(name="chat-7")
+            tasks.start_soon(session.set_model, "opus")
+        assert session.name == "chat-7"
+        reply = await session.send("hello")
+        await session.restart()
+        assert (await session.send("again")).session_id == reply.session_id
+        async with anyio.create_task_group() as tasks:  # closed in another task
+            tasks.start_soon(session.close)
+        assert session.state is SessionState.CLOSED
 
 
 async def test_handlers_see_the_context_of_the_pool() -> None:
@@ -179,12 +174,11 @@ async def test_handlers_see_the_context_of_the_pool() -> None:
         seen.append(user.get())
         return request.allow()
 
-    with anyio.fail_after(SOON):
-        async with pool_of(Clis(), size=1, on_permission=decide) as pool:
-            user.set("me")
-            for _ in range(2):
-                async with pool.open() as session:
-                    await session.send("ask")
+    async with bounded(pool_of(Clis(), size=1, on_permission=decide)) as pool:
+        user.set("me")
+        for _ in range(2):
+            async with pool.open() as session:
+                await session.send("ask")
     assert seen == ["nobody", "nobody"]
 
 
@@ -213,47 +207,44 @@ async def test_invalid_arguments_are_refused(arguments: dict[str, Any], message:
 
 async def test_cli_that_dies_while_idle_is_replaced(caplog: pytest.LogCaptureFixture) -> None:
     clis = Clis()
-    with anyio.fail_after(SOON):
-        async with pool_of(clis, size=2) as pool:
-            await pool.ready()
-            await clis.made[0].aclose()
-            await soon(lambda: len(clis.made) == 3 and pool.stats.warm == 2)
-            async with pool.open() as one, pool.open() as other:
-                assert (await one.send("hello")).ok
-                assert (await other.send("hello")).ok
-                assert pool.stats.hits == 2
+    async with bounded(pool_of(clis, size=2)) as pool:
+        await pool.ready()
+        await clis.made[0].aclose()
+        await soon(lambda: len(clis.made) == 3 and pool.stats.warm == 2)
+        async with pool.open() as one, pool.open() as other:
+            assert (await one.send("hello")).ok
+            assert (await other.send("hello")).ok
+            assert pool.stats.hits == 2
     assert "ended" in caplog.text
 
 
 async def test_caller_gets_the_error_of_a_failed_start() -> None:
     clis = Clis()
     clis.broken = [CLIError("No luck."), CLIError("No luck again.")]
-    with anyio.fail_after(SOON):
-        async with pool_of(clis, size=0) as pool:
-            with pytest.raises(CLIError, match="No luck"):
-                await pool.open()
-            with pytest.raises(CLIError, match="again"):
-                async with pool.open():
-                    raise AssertionError
-            async with pool.open() as session:
-                assert (await session.send("hello")).ok
+    async with bounded(pool_of(clis, size=0)) as pool:
+        with pytest.raises(CLIError, match="No luck"):
+            await pool.open()
+        with pytest.raises(CLIError, match="again"):
+            async with pool.open():
+                raise AssertionError
+        async with pool.open() as session:
+            assert (await session.send("hello")).ok
 
 
 async def test_failed_start_is_no_error_of_a_caller_with_another_start() -> None:
     clis = Clis(allowed=0)
-    with anyio.fail_after(SOON):
-        async with pool_of(clis, size=2) as pool:
-            await soon(lambda: clis.starting == 2)
-            clis.broken = [CLIError("No luck.")]
-            async with anyio.create_task_group() as tasks:
+    async with bounded(pool_of(clis, size=2)) as pool:
+        await soon(lambda: clis.starting == 2)
+        clis.broken = [CLIError("No luck.")]
+        async with anyio.create_task_group() as tasks:
 
-                async def take() -> None:
-                    async with pool.open() as session:
-                        assert (await session.send("hello")).ok
+            async def take() -> None:
+                async with pool.open() as session:
+                    assert (await session.send("hello")).ok
 
-                tasks.start_soon(take)
-                await soon(lambda: pool.stats.misses == 1)
-                clis.allowed = 100
+            tasks.start_soon(take)
+            await soon(lambda: pool.stats.misses == 1)
+            clis.allowed = 100
 
 
 @pytest.mark.parametrize("kind", [SystemExit, KeyboardInterrupt, asyncio.CancelledError])
@@ -263,22 +254,20 @@ async def test_any_exception_of_a_transport_function_is_an_error(
     def connect(launch: Launch) -> Transport:
         raise kind
 
-    with anyio.fail_after(SOON):
-        async with Pool(options(), size=0, transport=connect) as pool:
-            with pytest.raises(CLIError, match=f"could not be started: {kind.__name__}") as caught:
-                await pool.open()
+    async with bounded(Pool(options(), size=0, transport=connect)) as pool:
+        with pytest.raises(CLIError, match=f"could not be started: {kind.__name__}") as caught:
+            await pool.open()
     assert isinstance(caught.value.__cause__, kind)
 
 
 async def test_failed_start_is_retried_after_growing_delays() -> None:
     clis = Clis()
     clis.broken = [CLIError("No luck."), OSError("No fork."), CLIError("No."), CLIError("No.")]
-    with anyio.fail_after(SOON):
-        async with pool_of(clis, size=1) as pool:
-            with pytest.raises(CLIError, match="No luck"):
-                await pool.ready()
-            await soon(lambda: pool.stats.warm == 1)
-            assert clis.broken == []
+    async with bounded(pool_of(clis, size=1)) as pool:
+        with pytest.raises(CLIError, match="No luck"):
+            await pool.ready()
+        await soon(lambda: pool.stats.warm == 1)
+        assert clis.broken == []
 
 
 @time_by_hand
@@ -298,19 +287,18 @@ async def test_callers_do_not_wait_for_the_next_attempt(monkeypatch: pytest.Monk
 @pytest.mark.parametrize("when", ["before", "after"])
 async def test_cancelled_caller_leaves_its_cli_to_others(when: str) -> None:
     clis = Clis(allowed=0)
-    with anyio.fail_after(SOON):
-        async with pool_of(clis, size=1) as pool:
-            async with anyio.create_task_group() as tasks:
-                for _ in range(2):
-                    tasks.start_soon(pool._take)
-                await soon(lambda: clis.starting == 3)
-                if when == "after":
-                    clis.allowed = 2
-                    await soon(lambda: len(clis.made) == 2)
-                tasks.cancel_scope.cancel()
-            clis.allowed = 100
-            await pool.ready()
-            await soon(lambda: pool.stats.warm == 1 and not pool.stats.starting)
+    async with bounded(pool_of(clis, size=1)) as pool:
+        async with anyio.create_task_group() as tasks:
+            for _ in range(2):
+                tasks.start_soon(pool._take)
+            await soon(lambda: clis.starting == 3)
+            if when == "after":
+                clis.allowed = 2
+                await soon(lambda: len(clis.made) == 2)
+            tasks.cancel_scope.cancel()
+        clis.allowed = 100
+        await pool.ready()
+        await soon(lambda: pool.stats.warm == 1 and not pool.stats.starting)
 
 
 # --- the end --------------------------------------------------------------------------------------
@@ -366,7 +354,7 @@ async def test_close_ends_a_cli_that_has_not_answered(caplog: pytest.LogCaptureF
     assert not caplog.records
 
 
-async def test_pool_can_be_closed_before_its_start_and_by_a_cancelled_task() -> None:
+async def test_pool_can_be_closed_early_and_by_a_cancelled_task() -> None:
     with anyio.fail_after(SOON):
         await Pool().close()
         pool = await pool_of(Clis(), size=1).start()

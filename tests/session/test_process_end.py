@@ -1,4 +1,4 @@
-"""The end of a CLI: however it ends, the session reads the rest and is over in time."""
+"""The end of a CLI: the session reads the rest of the output and ends in time."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def test_error_of_a_reply_has_its_cause_and_retryable() -> None:
 
 
 def test_silent_failure_is_a_lost_connection() -> None:
-    """As 2.1.17 ends a turn when the API ends its reply before the first block."""
+    """2.1.17 ends a turn this way if the API closes the connection before the first block."""
     result = saying.result(None, subtype="error_during_execution", errors=[])
     broken_off: Reply[Any] = Reply(result, (saying.init(), result))
     assert broken_off.error is not None

@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 import pytest
 from tests.helpers.peer import SOON, Peer
-from tests.helpers.sessions import SOME_CLI, opened, options
+from tests.helpers.sessions import SOME_CLI, connected, options, start_with
 
 from claudewire.approvals import Inbox, PermissionRequest, PermissionResult
 from claudewire.errors import CLIError
@@ -56,13 +56,10 @@ async def test_options_of_decisions_reach_the_approvers() -> None:
 async def test_request_without_a_handler_is_refused(
     body: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    peer = Peer()
-    session = await opened(peer)
-    with anyio.fail_after(SOON):
+    async with connected() as (_, peer):
         id = await peer.ask(body)
         await peer.hear(Failure)
         assert id not in peer.connection.asked
-        await session.close()
     assert f"No handler is registered for {name_of(body)}" in caplog.text
 
 
@@ -105,9 +102,7 @@ async def test_permission_request_has_the_working_directory(cwd: Path | None) ->
     given = options(cli=SOME_CLI, cwd=cwd, on_permission=note)
     session = Session(given, transport=lambda launch: peer.transport)
     with anyio.fail_after(SOON):
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(peer.welcome)
-            await session.start()
+        await start_with(session, peer)
         await peer.ask(CanUseTool("Bash", {"command": "ls"}, tool_use_id="toolu_1"))
         await peer.hear(Answer)
         await session.close()

@@ -14,10 +14,10 @@ import pytest
 from tests.helpers import messages as saying
 from tests.helpers.peer import SOON, Peer
 from tests.helpers.programs import ASKS
-from tests.helpers.sessions import SOME_CLI, echo, options, soon
+from tests.helpers.sessions import SOME_CLI, bounded, echo, options, soon, start_with
 
-from claudewire.errors import CLIError, Error, SessionClosed, TurnError
-from claudewire.options import Timeouts
+from claudewire.errors import CLIError, Error, SessionClosed, TurnError, TurnStalled
+from claudewire.options import StallTimeouts, Timeouts
 from claudewire.session import Session, StateChanged
 from claudewire.simulator.faults import ExitWith
 from claudewire.testing import Chat, SimulatedCLI
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.anyio
 
 
 class Clis:
-    """One CLI after the other: what a simulated one does, how to make it, itself, or why not."""
+    """One CLI after the other: a scenario, a function, a transport or an error."""
 
     def __init__(self, *transports: Any) -> None:
         self.transports = list(transports)
@@ -159,9 +159,7 @@ async def test_restart_fails_requests_in_flight() -> None:
         failures.append(caught.value)
 
     with anyio.fail_after(SOON):
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(peer.welcome)
-            await session.start()
+        await start_with(session, peer)
         session.send("hello")
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(fail, session.request(GetSettings()))
@@ -177,9 +175,7 @@ async def test_prompt_sent_during_a_restart_goes_to_the_new_cli() -> None:
     peer = Peer()
     session, _ = session_with(peer.transport, echo, timeouts=Timeouts(exit=SOON, drain=SOON))
     with anyio.fail_after(SOON):
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(peer.welcome)
-            await session.start()
+        await start_with(session, peer)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(session.restart)
             await soon(lambda: session.state == "starting")
@@ -214,9 +210,7 @@ async def test_closing_session_is_not_restarted() -> None:
     peer = Peer()
     session, _ = session_with(peer.transport, timeouts=Timeouts(exit=SOON, drain=SOON))
     with anyio.fail_after(SOON):
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(peer.welcome)
-            await session.start()
+        await start_with(session, peer)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(session.close)
             await peer.hear_end()
@@ -256,3 +250,20 @@ async def test_second_restart_gets_the_failure_of_the_first() -> None:
             tasks.start_soon(restart)
             tasks.start_soon(restart)
     assert len(failures) == len(clis.launches) == 2
+
+
+async def test_watchdog_restarts_the_cli() -> None:
+    async def stuck(chat: Chat) -> None:
+        if chat.text == "stuck":
+            await chat.use("Read", {"file_path": "a.txt"}, seconds=math.inf)
+        await echo(chat)
+
+    patience = StallTimeouts(tool=0.05, action="restart")
+    session, clis = session_with(stuck, stuck, stuck, patience=patience)
+    async with bounded(session):
+        for _ in range(2):  # the watchdog watches the new CLI, too
+            turn, after = session.send("stuck"), session.send("fine")
+            with pytest.raises(TurnStalled):
+                await turn
+            assert (await after).text == "You said fine."
+    assert len(clis.launches) == 3

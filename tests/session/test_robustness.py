@@ -1,4 +1,4 @@
-"""What a review found: handlers that do not stop, ends at the last moment, threads, long lines."""
+"""Handlers that do not stop, sessions that end during the start, text in pieces."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import anyio.to_thread
 import pytest
 from tests.helpers import messages as saying
 from tests.helpers.peer import SOON, Peer
-from tests.helpers.sessions import SOME_CLI, opened, options, session_with, soon
+from tests.helpers.sessions import SOME_CLI, connected, opened, options, session_with, soon
 
 from claudewire.approvals import PermissionRequest, PermissionResult
 from claudewire.errors import CLIError, Error, SessionClosed
@@ -52,12 +52,10 @@ def stubborn(released: anyio.Event) -> Callable[[PermissionRequest], Awaitable[P
 async def test_close_does_not_wait_for_a_stubborn_handler(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    peer, released = Peer(), anyio.Event()
-    session = await opened(peer, on_permission=stubborn(released))
-    session.send("hello")
-    with anyio.fail_after(SOON / 2):
+    released = anyio.Event()
+    async with connected(within=SOON / 2, on_permission=stubborn(released)) as (session, peer):
+        session.send("hello")
         await asked(peer, session)
-        await session.close()
     assert "ignored its cancellation" in caplog.text
     released.set()
 

@@ -1,4 +1,4 @@
-"""Turns of a session: queued, cancelled, left early, not asked for, and all of them over."""
+"""Turns of a session: queued, cancelled, unsolicited; context; `wait_idle`."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ from tests.helpers.peer import SOON, Peer
 from tests.helpers.sessions import (
     SOME_CLI,
     allow,
+    bounded,
+    connected,
     echo,
-    opened,
     options,
     session_with,
     simulated,
     soon,
+    start_with,
 )
 
 from claudewire.errors import (
@@ -55,15 +57,14 @@ VERSIONS = ["2.1.17", "2.1.197", *NARRATORS]
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_each_turn_gets_its_own_reply(version: str) -> None:
-    with anyio.fail_after(SOON):
-        async with simulated(echo, version=version) as session:
-            turns = [session.send(str(number)) for number in range(10)]
-            assert [turn.state for turn in turns] == [TurnState.SENT] + [TurnState.HELD] * 9
-            assert session.turns == tuple(turns)
-            # It does not matter in which order they are waited for.
-            for number, turn in reversed(list(enumerate(turns))):
-                assert (await turn).text == f"You said {number}."
-            assert session.turns == ()
+    async with bounded(simulated(echo, version=version)) as session:
+        turns = [session.send(str(number)) for number in range(10)]
+        assert [turn.state for turn in turns] == [TurnState.SENT] + [TurnState.HELD] * 9
+        assert session.turns == tuple(turns)
+        # It does not matter in which order they are waited for.
+        for number, turn in reversed(list(enumerate(turns))):
+            assert (await turn).text == f"You said {number}."
+        assert session.turns == ()
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -72,18 +73,17 @@ async def test_leaving_a_loop_early_shifts_no_reply(version: str) -> None:
         for number in range(20):
             await chat.say(f"{chat.text} {number}")
 
-    with anyio.fail_after(SOON):
-        async with simulated(talkative, version=version) as session:
-            first = session.send("alpha")
-            async for message in first:
-                if isinstance(message, AssistantMessage):
-                    break
-            second = session.send("beta")
-            async for message in second:
-                assert "alpha" not in str(message)
-            assert (await second).text == "beta 19"
-            assert (await first).text == "alpha 19"
-            assert len([it async for it in first]) >= 20  # the rest is still there
+    async with bounded(simulated(talkative, version=version)) as session:
+        first = session.send("alpha")
+        async for message in first:
+            if isinstance(message, AssistantMessage):
+                break
+        second = session.send("beta")
+        async for message in second:
+            assert "alpha" not in str(message)
+        assert (await second).text == "beta 19"
+        assert (await first).text == "alpha 19"
+        assert len([it async for it in first]) >= 20  # the rest is still there
 
 
 async def test_reply_has_text_tools_usage_and_duration() -> None:
@@ -92,9 +92,8 @@ async def test_reply_has_text_tools_usage_and_duration() -> None:
         await chat.use("Bash", {"command": "ls"}, result="a.txt")
         await chat.say("There is a.txt.")
 
-    with anyio.fail_after(SOON):
-        async with simulated(work, on_permission=allow) as session:
-            reply = await session.send("What is there?")
+    async with bounded(simulated(work, on_permission=allow)) as session:
+        reply = await session.send("What is there?")
     assert reply.ok
     assert reply.raise_for_error() is reply
     assert str(reply) == reply.text == "There is a.txt."
@@ -108,27 +107,25 @@ async def test_reply_has_text_tools_usage_and_duration() -> None:
 
 
 async def test_unwritable_prompt_fails_alone() -> None:
-    with anyio.fail_after(SOON):
-        async with simulated(echo) as session:
-            bad = session.send("bad", tool_use_result=object())
-            good = session.send("good")
-            worse = session.send("worse", tool_use_result=object())
-            for turn in (bad, worse):
-                with pytest.raises(LocalProtocolError, match="JSON"):
-                    await turn
-            assert (await good).text == "You said good."
-            assert session.state == "ready"
+    async with bounded(simulated(echo)) as session:
+        bad = session.send("bad", tool_use_result=object())
+        good = session.send("good")
+        worse = session.send("worse", tool_use_result=object())
+        for turn in (bad, worse):
+            with pytest.raises(LocalProtocolError, match="JSON"):
+                await turn
+        assert (await good).text == "You said good."
+        assert session.state == "ready"
 
 
 async def test_uuid_of_an_unfinished_prompt_is_refused() -> None:
     uuid = "11111111-1111-4111-8111-111111111111"
-    with anyio.fail_after(SOON):
-        async with simulated(echo) as session:
-            turn = session.send("one", uuid=uuid)
-            assert turn.uuid == uuid
-            with pytest.raises(LocalProtocolError, match=uuid):
-                session.send("two", uuid=uuid)
-            assert (await turn).ok
+    async with bounded(simulated(echo)) as session:
+        turn = session.send("one", uuid=uuid)
+        assert turn.uuid == uuid
+        with pytest.raises(LocalProtocolError, match=uuid):
+            session.send("two", uuid=uuid)
+        assert (await turn).ok
 
 
 # --- into the running turn ------------------------------------------------------------------------
@@ -146,19 +143,18 @@ async def test_priority_prompt_joins_the_running_turn() -> None:
             await chat.use("Bash", {"command": "make"})
         await chat.say(f"{chat.text} is done")
 
-    with anyio.fail_after(SOON):
-        async with simulated(work, on_permission=wait) as session:
-            first = session.send("first")
-            await first.started.wait()
-            next, later, usual = (
-                session.send("next", priority="next"),
-                session.send("later", priority="later"),
-                session.send("usual"),
-            )
-            assert [it.state for it in (next, later, usual)] == ["sent", "sent", "held"]
-            await anyio.wait_all_tasks_blocked()
-            door.set()
-            replies = [await it for it in (first, next, later, usual)]
+    async with bounded(simulated(work, on_permission=wait)) as session:
+        first = session.send("first")
+        await first.started.wait()
+        next, later, usual = (
+            session.send("next", priority="next"),
+            session.send("later", priority="later"),
+            session.send("usual"),
+        )
+        assert [it.state for it in (next, later, usual)] == ["sent", "sent", "held"]
+        await anyio.wait_all_tasks_blocked()
+        door.set()
+        replies = [await it for it in (first, next, later, usual)]
     assert [it.text for it in replies] == [
         "next is done",
         "next is done",
@@ -194,20 +190,6 @@ async def test_prompts_taken_up_together_all_end(version: str, is_idle: bool) ->
 
 
 @pytest.mark.parametrize("version", NARRATORS)
-async def test_turn_stopped_by_priority_now_is_not_ok(
-    version: str,
-) -> None:
-    with anyio.fail_after(SOON):
-        async with simulated(wait_for_ever, version=version) as session:
-            first, second = session.send("wait"), session.send("waits")
-            await first.started.wait()
-            now = session.send("now", priority="now")
-            assert not (await first).ok
-            assert (await now).text == "now is done"
-            assert (await second).text == "waits is done"
-
-
-@pytest.mark.parametrize("version", NARRATORS)
 async def test_priority_now_withdraws_a_pending_permission(
     version: str,
 ) -> None:
@@ -225,33 +207,22 @@ async def test_priority_now_withdraws_a_pending_permission(
             await chat.use("Bash", {"command": "make"})
         await chat.say(f"{chat.text} is done")
 
-    with anyio.fail_after(SOON):
-        async with simulated(work, on_permission=wait, version=version) as session:
-            first = session.send("first")
-            await asked.wait()
-            now = session.send("now", priority="now")
-            reply = await first
-            assert reply.result.subtype == "success"
-            assert not reply.ok
-            assert (await now).text == "now is done"
-            await withdrawn.wait()
-
-
-async def test_old_cli_gets_one_prompt_at_a_time() -> None:
-    with anyio.fail_after(SOON):
-        async with simulated(echo, version="2.1.17") as session:
-            turns = [session.send("one"), session.send("two", priority="now")]
-            assert turns[1].state == "held"
-            assert [(await turn).text for turn in turns] == ["You said one.", "You said two."]
+    async with bounded(simulated(work, on_permission=wait, version=version)) as session:
+        first = session.send("first")
+        await asked.wait()
+        now = session.send("now", priority="now")
+        reply = await first
+        assert reply.result.subtype == "success"
+        assert not reply.ok
+        assert (await now).text == "now is done"
+        await withdrawn.wait()
 
 
 # --- told without a question ----------------------------------------------------------------------
 
 
 async def test_add_context_is_sent_at_once_without_a_turn() -> None:
-    peer = Peer()
-    session = await opened(peer)
-    with anyio.fail_after(SOON):
+    async with connected() as (session, peer):
         session.add_context("The build is green.")
         note = await peer.hear_prompt()
         assert (note.text, note.should_query) == ("The build is green.", False)
@@ -265,38 +236,34 @@ async def test_add_context_is_sent_at_once_without_a_turn() -> None:
         assert (await peer.hear_prompt()).text == "The tests are red."
         await peer.say(saying.result())
         assert (await turn).ok
-        await session.close()
     with pytest.raises(SessionClosed):
         session.add_context("Too late.")
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_next_prompt_has_the_context_and_its_own_reply(version: str) -> None:
-    """Also with those CLIs that would answer what is told, or end it with a result."""
+    """Some CLIs would answer the context, or end it with a result."""
     heard: list[str] = []
 
     async def listen(chat: Chat) -> None:
         heard[:] = [str(entry["text"]) for entry in chat.session.history if entry["type"] == "user"]
         await chat.say(f"You asked {chat.text[-4:]}")
 
-    with anyio.fail_after(SOON):
-        async with simulated(listen, version=version) as session:
-            session.add_context("The build is green.")
-            assert (await session.send("One?")).text == "You asked One?"
-            assert "".join(heard) == "The build is green.One?"
-            session.add_context("The tests are red.")
-            session.add_context("The docs are blue.")
-            assert (await session.send("Two?")).text == "You asked Two?"
-            assert "".join(heard).endswith("The tests are red.The docs are blue.Two?")
-            await session.wait_idle()
-            assert not session.unread
+    async with bounded(simulated(listen, version=version)) as session:
+        session.add_context("The build is green.")
+        assert (await session.send("One?")).text == "You asked One?"
+        assert "".join(heard) == "The build is green.One?"
+        session.add_context("The tests are red.")
+        session.add_context("The docs are blue.")
+        assert (await session.send("Two?")).text == "You asked Two?"
+        assert "".join(heard).endswith("The tests are red.The docs are blue.Two?")
+        await session.wait_idle()
+        assert not session.unread
 
 
 @pytest.mark.parametrize("is_named", [False, True], ids=["2.1.250", "2.1.325"])
 async def test_empty_result_of_a_context_is_a_notice(is_named: bool) -> None:
-    peer = Peer()
-    session = await opened(peer)
-    with anyio.fail_after(SOON):
+    async with connected() as (session, peer):
         session.add_context("The build is green.")
         note = await peer.hear_prompt()
         turn = session.send("So?")
@@ -309,7 +276,6 @@ async def test_empty_result_of_a_context_is_a_notice(is_named: bool) -> None:
         assert (await turn).text == "Yes."
         assert empty.uuid in [it.uuid for it in session.notices if isinstance(it, ResultMessage)]
         assert session.turns == ()
-        await session.close()
 
 
 async def test_old_cli_gets_context_before_the_next_prompt() -> None:
@@ -338,9 +304,8 @@ async def test_old_cli_gets_context_before_the_next_prompt() -> None:
 async def test_dropped_context_is_logged(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    with anyio.fail_after(SOON):
-        async with simulated(version="2.1.17") as session:
-            session.add_context("The build is green.")
+    async with bounded(simulated(version="2.1.17")) as session:
+        session.add_context("The build is green.")
     assert "Dropped 1 notes of add_context()" in caplog.text
 
 
@@ -348,9 +313,7 @@ async def test_dropped_context_is_logged(
 async def test_context_dropped_by_the_cli_is_sent_again(
     state: str,
 ) -> None:
-    peer = Peer()
-    session = await opened(peer)
-    with anyio.fail_after(SOON):
+    async with connected() as (session, peer):
         running = session.send("Go")
         await peer.say(saying.lifecycle((await peer.hear_prompt()).uuid, "started"))
         session.add_context("The build is green.")
@@ -366,7 +329,6 @@ async def test_context_dropped_by_the_cli_is_sent_again(
         session.send("So?")
         expected = "The build is green.So?" if state == "cancelled" else "So?"
         assert (await peer.hear_prompt()).text == expected
-        await session.close()
 
 
 async def test_next_cli_gets_unread_context() -> None:
@@ -378,9 +340,7 @@ async def test_next_cli_gets_unread_context() -> None:
 
     session = Session(options(cli=SOME_CLI), transport=connect)
     with anyio.fail_after(SOON):
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(peers[0].welcome)
-            await session.start()
+        await start_with(session, peers[0])
         session.add_context("The build is green.")
         await peers[0].hear_prompt()
         async with anyio.create_task_group() as tasks:
@@ -399,22 +359,19 @@ async def test_next_cli_gets_unread_context() -> None:
 
 
 async def test_held_turn_can_be_cancelled() -> None:
-    with anyio.fail_after(SOON):
-        async with simulated(echo) as session:
-            turns = [session.send(str(number)) for number in range(3)]
-            assert await turns[1].cancel() is True
-            assert await turns[1].cancel() is True
-            assert turns[1].state == "cancelled"
-            with pytest.raises(TurnCancelled):
-                await turns[1]
-            assert (await turns[2]).text == "You said 2."
-            assert await turns[2].cancel() is False
+    async with bounded(simulated(echo)) as session:
+        turns = [session.send(str(number)) for number in range(3)]
+        assert await turns[1].cancel() is True
+        assert await turns[1].cancel() is True
+        assert turns[1].state == "cancelled"
+        with pytest.raises(TurnCancelled):
+            await turns[1]
+        assert (await turns[2]).text == "You said 2."
+        assert await turns[2].cancel() is False
 
 
 async def test_sent_turn_can_be_cancelled_before_it_begins() -> None:
-    peer = Peer()
-    session = await opened(peer)
-    with anyio.fail_after(SOON):
+    async with connected() as (session, peer):
         turn, after = session.send("hello"), session.send("after")
         await peer.hear_prompt()
         async with anyio.create_task_group() as tasks:
@@ -430,22 +387,18 @@ async def test_sent_turn_can_be_cancelled_before_it_begins() -> None:
         assert outcome == [True]
         assert turn.state == "cancelled"
         assert (await peer.hear_prompt()).uuid == after.uuid
-        await session.close()
 
 
 async def test_old_cli_cannot_give_a_prompt_back() -> None:
-    with anyio.fail_after(SOON):
-        async with simulated(version="2.1.17") as session:
-            turn = session.send("hello")
-            assert turn.state == "sent"
-            assert await turn.cancel() is False
-            assert (await turn).ok
+    async with bounded(simulated(version="2.1.17")) as session:
+        turn = session.send("hello")
+        assert turn.state == "sent"
+        assert await turn.cancel() is False
+        assert (await turn).ok
 
 
 async def test_prompt_discarded_by_the_cli_ends_its_turn() -> None:
-    peer = Peer()
-    session = await opened(peer)
-    with anyio.fail_after(SOON):
+    async with connected() as (session, peer):
         turn, after = session.send("hello"), session.send("after")
         prompt = await peer.hear_prompt()
         await peer.say(saying.lifecycle(prompt.uuid, "discarded"))
@@ -454,7 +407,6 @@ async def test_prompt_discarded_by_the_cli_ends_its_turn() -> None:
         assert (await peer.hear_prompt()).uuid == after.uuid
         await peer.say(saying.result(user_message_uuid=after.uuid))
         assert (await after).ok
-        await session.close()
 
 
 # --- not asked for --------------------------------------------------------------------------------
@@ -472,16 +424,15 @@ async def test_unsolicited_turn_shifts_no_reply(version: str) -> None:
         else:
             await echo(chat)
 
-    with anyio.fail_after(SOON):
-        async with simulated(work, version=version) as session:
-            first, second = session.send("start"), session.send("second")
-            assert (await first).text == "started"
-            assert (await second).text == "You said second."
-            turn = await anext(session.unsolicited)
-            assert (await turn).text == "The build is done."
-            if version in NARRATORS:
-                assert isinstance(turn.messages[0], InitMessage)
-            assert (await session.send("third")).text == "You said third."
+    async with bounded(simulated(work, version=version)) as session:
+        first, second = session.send("start"), session.send("second")
+        assert (await first).text == "started"
+        assert (await second).text == "You said second."
+        turn = await anext(session.unsolicited)
+        assert (await turn).text == "The build is done."
+        if version in NARRATORS:
+            assert isinstance(turn.messages[0], InitMessage)
+        assert (await session.send("third")).text == "You said third."
 
 
 @pytest.mark.parametrize(
@@ -508,9 +459,7 @@ async def test_unsolicited_result_shifts_no_reply(
 
 
 async def test_unsolicited_turn_holds_prompts_back() -> None:
-    peer = Peer()
-    session = await opened(peer)
-    with anyio.fail_after(SOON):
+    async with connected() as (session, peer):
         await peer.say(saying.text())
         await soon(lambda: session._core.conversation.is_busy)
         turn = session.send("hello")
@@ -518,7 +467,6 @@ async def test_unsolicited_turn_holds_prompts_back() -> None:
         assert session.state == "busy"
         await peer.say(saying.wake_up_result())
         assert (await peer.hear_prompt()).uuid == turn.uuid
-        await session.close()
 
 
 @pytest.mark.parametrize(
@@ -528,12 +476,9 @@ async def test_unsolicited_turn_holds_prompts_back() -> None:
 async def test_verbatim_prompts_are_marked_as_composed(
     option: bool, field: Any, sent: bool | None
 ) -> None:
-    peer = Peer()
-    session = await opened(peer, verbatim_prompts=option)
-    with anyio.fail_after(SOON):
+    async with connected(verbatim_prompts=option) as (session, peer):
         session.send("/hello", **field)
         assert (await peer.hear_prompt()).client_composed is sent
-        await session.close()
 
 
 # --- until nothing is to be done ------------------------------------------------------------------
@@ -547,15 +492,14 @@ async def background(chat: Chat) -> None:
 
 @simulated_time
 async def test_wait_idle_waits_for_tasks_if_wanted() -> None:
-    with anyio.fail_after(SOON):
-        async with simulated(background) as session:
-            await session.send("start")
-            assert not session.tasks.idle
-            await session.wait_idle(tasks="ignore")
-            with pytest.raises(TimeoutError):
-                await session.wait_idle(timeout=0.02)
-            await session.wait_idle(tasks="cancel")
-            assert session.tasks.idle
+    async with bounded(simulated(background)) as session:
+        await session.send("start")
+        assert not session.tasks.idle
+        await session.wait_idle(tasks="ignore")
+        with pytest.raises(TimeoutError):
+            await session.wait_idle(timeout=0.02)
+        await session.wait_idle(tasks="cancel")
+        assert session.tasks.idle
 
 
 @pytest.mark.parametrize("is_refused", [False, True])
@@ -564,9 +508,7 @@ async def test_stopped_task_is_over_without_a_report(
 ) -> None:
     """2.1.100 does not tell of the end, and refuses to stop what it no longer has."""
     monkeypatch.setattr(core, "TURN_FOLLOWS_WITHIN", 0.0)
-    peer = Peer()
-    session = await opened(peer)
-    with anyio.fail_after(SOON):
+    async with connected() as (session, peer):
         await peer.say(saying.task_started("t1"))
         await soon(lambda: not session.tasks.idle)
         async with anyio.create_task_group() as tasks:
@@ -578,21 +520,18 @@ async def test_stopped_task_is_over_without_a_report(
                 await peer.answer(request)
         (task,) = session.tasks
         assert (task.status, session.tasks.idle) == ("stopped", True)
-        await session.close()
 
 
 async def test_end_of_a_task_without_a_turn_is_idle(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No turn follows, so nothing else tells that there is nothing more to do."""
+    """No turn follows, so only the end of the task shows that the CLI is idle."""
     monkeypatch.setattr(core, "TURN_FOLLOWS_WITHIN", 0.0)
-    peer = Peer()
-    session = await opened(peer)
-    was_idle: list[bool] = []
+    async with connected() as (session, peer):
+        was_idle: list[bool] = []
 
-    async def wait() -> None:
-        await session.wait_idle()
-        was_idle.append(session.tasks.idle)
+        async def wait() -> None:
+            await session.wait_idle()
+            was_idle.append(session.tasks.idle)
 
-    with anyio.fail_after(SOON):
         await peer.say(saying.task_started("t1"))
         await soon(lambda: not session.tasks.idle)
         async with anyio.create_task_group() as tasks:
@@ -601,22 +540,19 @@ async def test_end_of_a_task_without_a_turn_is_idle(monkeypatch: pytest.MonkeyPa
             assert was_idle == []
             await peer.say(saying.task_ended("t1"))
         assert was_idle == [True]
-        await session.close()
 
 
 async def test_wait_idle_waits_for_the_turn_after_a_task(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(core, "TURN_FOLLOWS_WITHIN", SOON)
-    peer = Peer()
-    session = await opened(peer)
-    unread: list[int] = []
+    async with connected() as (session, peer):
+        unread: list[int] = []
 
-    async def wait() -> None:
-        await session.wait_idle()
-        unread.append(session.unread)
+        async def wait() -> None:
+            await session.wait_idle()
+            unread.append(session.unread)
 
-    with anyio.fail_after(SOON):
         await peer.say(saying.task_started("t1"))
         await soon(lambda: not session.tasks.idle)
         async with anyio.create_task_group() as tasks:
@@ -631,10 +567,6 @@ async def test_wait_idle_waits_for_the_turn_after_a_task(
             monkeypatch.setattr(core, "TURN_FOLLOWS_WITHIN", 0.0)  # no further turn follows
             await peer.say(saying.wake_up_result())
         assert unread == [2]
-        await session.close()
-
-
-# --- what came before the end is there ------------------------------------------------------------
 
 
 # --- an unsolicited turn in the middle of another -------------------------------------------------
@@ -643,31 +575,27 @@ async def test_wait_idle_waits_for_the_turn_after_a_task(
 @pytest.mark.parametrize("at", range(3, 13, 3))
 async def test_unsolicited_turn_does_not_leak_into_another(at: int) -> None:
     argv = ["--include-partial-messages"]
-    with anyio.fail_after(SOON):
-        async with simulated(echo, argv=argv, faults=[UnsolicitedTurn(at=at)]) as claude:
-            for words in ("one", "two"):
-                turn = claude.send(words)
-                assert "".join([piece async for piece in turn.iter_text()]) == f"You said {words}."
-                reply = await turn
-                assert [it.text for it in reply.blocks if isinstance(it, TextBlock)] == [
-                    f"You said {words}."
-                ]
-            other = await anext(claude.unsolicited)
-            kinds = [type(it) for it in other.messages]
-            assert kinds == [InitMessage, AssistantMessage, ResultMessage]
-            assert not {id(it) for it in other.messages} & {id(it) for it in claude.notices}
+    async with bounded(simulated(echo, argv=argv, faults=[UnsolicitedTurn(at=at)])) as claude:
+        for words in ("one", "two"):
+            turn = claude.send(words)
+            assert "".join([piece async for piece in turn.iter_text()]) == f"You said {words}."
+            reply = await turn
+            assert [it.text for it in reply.blocks if isinstance(it, TextBlock)] == [
+                f"You said {words}."
+            ]
+        other = await anext(claude.unsolicited)
+        kinds = [type(it) for it in other.messages]
+        assert kinds == [InitMessage, AssistantMessage, ResultMessage]
+        assert not {id(it) for it in other.messages} & {id(it) for it in claude.notices}
 
 
 async def test_deferred_messages_return_to_the_running_turn() -> None:
     """An `init` that names no prompt need not be the beginning of another turn."""
-    peer = Peer()
-    session = await opened(peer)
-    turn = session.send("hello")
-    with anyio.fail_after(SOON):
+    async with connected() as (session, peer):
+        turn = session.send("hello")
         await peer.hear_prompt()
         said = [saying.text("one"), saying.init(), saying.text("two"), saying.result("done")]
         await peer.say(saying.lifecycle(turn.uuid, "started"), *said)
         reply = await turn
         assert [type(it) for it in reply.messages[1:]] == [type(it) for it in said]
         assert session.notices == ()
-        await session.close()

@@ -11,7 +11,7 @@ import anyio.lowlevel
 import pytest
 from tests.helpers import messages as saying
 from tests.helpers.peer import SOON, Peer
-from tests.helpers.sessions import opened, soon
+from tests.helpers.sessions import connected, opened, soon
 
 from claudewire.approvals import PermissionRequest
 from claudewire.errors import SessionFailed
@@ -62,22 +62,19 @@ class Handlers:
 
 
 async def test_requests_are_served_side_by_side() -> None:
-    peer, handlers = Peer(), Handlers()
-    session = await opened(peer, on_permission=handlers)
-    with anyio.fail_after(SOON):
+    handlers = Handlers()
+    async with connected(on_permission=handlers) as (_, peer):
         for number in "123":
             await ask(peer, number, number)
         await soon(lambda: len(handlers.doors) == 3)
         for number in "231":
             handlers.doors[number].set()
             assert (await peer.hear(Answer)).id == number
-        await session.close()
 
 
 async def test_withdrawn_request_cancels_its_handler_and_no_other() -> None:
-    peer, handlers = Peer(), Handlers()
-    session = await opened(peer, on_permission=handlers)
-    with anyio.fail_after(SOON):
+    handlers = Handlers()
+    async with connected(on_permission=handlers) as (_, peer):
         for number in "12":
             await ask(peer, number, number)
         await soon(lambda: len(handlers.doors) == 2)
@@ -85,13 +82,11 @@ async def test_withdrawn_request_cancels_its_handler_and_no_other() -> None:
         await soon(lambda: handlers.cancelled == ["1"])
         handlers.doors["2"].set()
         assert (await peer.hear(Answer)).id == "2"
-        await session.close()
 
 
 async def test_request_may_come_again_with_the_same_id() -> None:
-    peer, handlers = Peer(), Handlers()
-    session = await opened(peer, on_permission=handlers)
-    with anyio.fail_after(SOON):
+    handlers = Handlers()
+    async with connected(on_permission=handlers) as (_, peer):
         await ask(peer, "1", "first")
         await soon(lambda: "first" in handlers.doors)
         await peer.say(Cancel(id="1"))
@@ -101,27 +96,22 @@ async def test_request_may_come_again_with_the_same_id() -> None:
         answer = (await peer.hear(UnexpectedMessage)).event  # the peer has forgotten the request
         assert isinstance(answer, Answer)
         assert handlers.cancelled == ["first"]
-        await session.close()
 
 
 async def test_request_withdrawn_before_it_began_has_no_handler() -> None:
-    peer, handlers = Peer(), Handlers()
-    session = await opened(peer, on_permission=handlers)
-    with anyio.fail_after(SOON):
+    handlers = Handlers()
+    async with connected(on_permission=handlers) as (_, peer):
         await peer.say(Request(id="1", body=may_i("1")), Cancel(id="1"))
         await ask(peer, "2", "2")
         await soon(lambda: "2" in handlers.doors)
         assert "1" not in handlers.doors
-        await session.close()
 
 
 async def test_withdrawal_of_an_unknown_request_is_a_notice() -> None:
-    peer = Peer()
-    session = await opened(peer)
-    await peer.write(b'{"type":"control_cancel_request","request_id":"none"}\n')
-    await soon(lambda: session.notices)
-    assert session.state == "ready"
-    await session.close()
+    async with connected() as (session, peer):
+        await peer.write(b'{"type":"control_cancel_request","request_id":"none"}\n')
+        await soon(lambda: session.notices)
+        assert session.state == "ready"
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
@@ -133,14 +123,11 @@ async def test_handler_that_cancels_its_own_task_denies() -> None:
         await anyio.sleep_forever()
         raise AssertionError
 
-    peer = Peer()
-    session = await opened(peer, on_permission=handler)
-    with anyio.fail_after(SOON):
+    async with connected(on_permission=handler) as (session, peer):
         for number in "12":
             await ask(peer, number)
             assert isinstance((await peer.hear(Answer)).body, PermissionResultDeny)
         assert session.state == "ready"
-        await session.close()
 
 
 async def test_handlers_have_context_variables_of_their_own() -> None:
@@ -152,29 +139,24 @@ async def test_handlers_have_context_variables_of_their_own() -> None:
         await anyio.lowlevel.checkpoint()
         return request.allow()
 
-    peer = Peer()
     word.set("of the opener")
-    session = await opened(peer, on_permission=handler)
-    word.set("later")
-    with anyio.fail_after(SOON):
+    async with connected(on_permission=handler) as (_, peer):
+        word.set("later")
         for number in "123":
             await ask(peer, number)
             await peer.hear(Answer)
-        await session.close()
     assert seen == ["of the opener"] * 3
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])  # the order of trio is random
-async def test_message_is_seen_before_the_handler_of_a_request_behind_it() -> None:
+async def test_message_is_read_before_a_later_request_is_handled() -> None:
     seen: list[str] = []
 
     async def handler(request: PermissionRequest) -> PermissionResult:
         seen.append("handler")
         return request.allow()
 
-    peer = Peer()
-    session = await opened(peer, on_permission=handler)
-    with anyio.fail_after(SOON):
+    async with connected(on_permission=handler) as (session, peer):
         turn = session.send("hello")
         await peer.hear_prompt()
 
@@ -189,7 +171,6 @@ async def test_message_is_seen_before_the_handler_of_a_request_behind_it() -> No
             await peer.say(saying.text(), Request(id="1", body=may_i()))
             await peer.hear(Answer)
             await peer.say(saying.result())
-        await session.close()
     assert seen == ["message", "handler"]
 
 
@@ -198,15 +179,13 @@ async def test_flood_of_requests_is_answered_in_order(who: str) -> None:
     async def handler(request: PermissionRequest) -> PermissionResult:
         return request.allow()
 
-    peer, ids = Peer(), [str(number) for number in range(3000)]
+    ids = [str(number) for number in range(3000)]
     who_decides: dict[str, Any] = {"on_permission": handler}
     if who == "policy":
         who_decides = {"policy": Policy(allow=["Bash(ls)"])}
-    session = await opened(peer, **who_decides)
-    with anyio.fail_after(SOON):
+    async with connected(**who_decides) as (_, peer):
         await peer.say(*(Request(id=id, body=may_i()) for id in ids), saying.status())
         answered = [(await peer.hear(Answer)).id for _ in ids]
-        await session.close()
     if who == "policy":
         assert answered == ids
     assert sorted(answered) == sorted(ids)
@@ -244,9 +223,8 @@ async def test_open_requests_are_denied_at_the_close() -> None:
 
 async def test_permissions_of_a_turn_are_denied_at_its_end() -> None:
     """Agents in the background go on after the turn."""
-    peer, handlers = Peer(), Handlers()
-    session = await opened(peer, on_permission=handlers)
-    with anyio.fail_after(SOON):
+    handlers = Handlers()
+    async with connected(on_permission=handlers) as (session, peer):
         turn = session.send("hello")
         await peer.hear_prompt()
         await ask(peer, "main", "main")
@@ -261,4 +239,3 @@ async def test_permissions_of_a_turn_are_denied_at_its_end() -> None:
         assert "turn was over" in str(answer.body.message)
         handlers.doors["agent"].set()
         assert (await peer.hear(Answer)).id == "agent"
-        await session.close()

@@ -1,4 +1,4 @@
-"""A session from its beginning to its end: states, who may open and close it, how it fails."""
+"""A session from start to end: states, opening and closing, failures, events."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ from tests.helpers.programs import ASKS
 from tests.helpers.sessions import (
     SOME_CLI,
     allow,
+    bounded,
+    connected,
     echo,
     opened,
     options,
@@ -48,13 +50,10 @@ from claudewire.wire import (
     GetSettings,
     Initialize,
     Interrupt,
-    InvalidLine,
     PermissionResult,
     PermissionResultAllow,
-    PermissionResultDeny,
     Request,
     SetModel,
-    UnknownMessage,
 )
 
 pytestmark = pytest.mark.anyio
@@ -119,16 +118,15 @@ def test_session_works_in_a_loop_not_started_by_anyio(how: str) -> None:
 
 
 async def test_session_has_the_description_of_its_cli() -> None:
-    with anyio.fail_after(SOON):
-        async with simulated(echo) as session:
-            assert session.cli_info is not None
-            assert session.cli_info.models
-            assert (session.init_message, session.session_id, session.pid) == (None, None, None)
-            assert repr(session) == f"<Session without an id ready pid={session.pid}>"
-            reply = await session.send("hello")
-            assert session.init_message is not None
-            assert session.session_id == reply.session_id
-            assert str(session.session_id) in repr(session)
+    async with bounded(simulated(echo)) as session:
+        assert session.cli_info is not None
+        assert session.cli_info.models
+        assert (session.init_message, session.session_id, session.pid) == (None, None, None)
+        assert repr(session) == f"<Session without an id ready pid={session.pid}>"
+        reply = await session.send("hello")
+        assert session.init_message is not None
+        assert session.session_id == reply.session_id
+        assert str(session.session_id) in repr(session)
 
 
 async def test_session_can_be_closed_twice_and_at_once() -> None:
@@ -340,7 +338,7 @@ async def test_calls_on_a_failed_session_raise_the_original_error(
 
 
 async def test_calls_during_a_failure_wait_for_its_cause() -> None:
-    """The output has ended, and why will be known only when the process has."""
+    """The cause is known only after the exit of the process."""
     peer = Peer()
     session = await opened(peer, timeouts=Timeouts(exit=SOON, drain=SOON))
     turn = session.send("hello")
@@ -464,30 +462,10 @@ def test_end_of_the_event_loop_kills_the_cli(backend: str) -> None:
 
 
 async def test_last_thousand_notices_are_kept() -> None:
-    peer = Peer()
-    session = await opened(peer)
-    await peer.write(b"".join(b"%d\n" % number for number in range(1003)))
-    with anyio.fail_after(SOON):
+    async with connected() as (session, peer):
+        await peer.write(b"".join(b"%d\n" % number for number in range(1003)))
         await soon(lambda: session.notices and session.notices[-1].line == b"1002")
         assert [it.line for it in session.notices] == [b"%d" % number for number in range(3, 1003)]
-        await session.close()
-
-
-async def test_bad_lines_and_unknown_messages_are_notices() -> None:
-    peer = Peer()
-    session = await opened(peer)
-    await peer.write(b'this is not JSON\n{"type":"new_in_the_next_release","x":1}\n')
-    await soon(lambda: len(session.notices) == 2)
-    noise, unknown = session.notices
-    assert isinstance(noise, InvalidLine)
-    assert isinstance(unknown, UnknownMessage)
-    # and one bad line is not the end
-    turn = session.send("hello")
-    await peer.hear_prompt()
-    await peer.say(saying.text(), saying.result())
-    with anyio.fail_after(SOON):
-        assert (await turn).ok
-        await session.close()
 
 
 async def test_subscription_yields_all_events() -> None:
@@ -514,21 +492,17 @@ async def test_subscription_yields_all_events() -> None:
 
 
 async def test_subscription_drops_old_events_and_can_be_closed() -> None:
-    peer = Peer()
-    session = await opened(peer)
-    with session.events(limit=2) as few, session.events() as gone:
-        gone.close()
-        for number in range(5):
-            await peer.say(saying.status(str(number)))
-        await soon(lambda: len(session.notices) == 5)
-        assert [it.status for it in few.take()] == ["3", "4"]  # type: ignore[union-attr]
-        assert few.dropped == 3
-        assert gone.take() == []
-        with anyio.fail_after(SOON):
+    async with connected() as (session, peer):
+        with session.events(limit=2) as few, session.events() as gone:
+            gone.close()
+            for number in range(5):
+                await peer.say(saying.status(str(number)))
+            await soon(lambda: len(session.notices) == 5)
+            assert [it.status for it in few.take()] == ["3", "4"]  # type: ignore[union-attr]
+            assert few.dropped == 3
+            assert gone.take() == []
             assert [it async for it in gone] == []
-    with anyio.fail_after(SOON):
-        await session.close()
-        assert [it async for it in session.events()] == []  # too late
+    assert [it async for it in session.events()] == []
 
 
 async def test_repeated_error_keeps_a_short_traceback() -> None:
@@ -549,22 +523,7 @@ async def test_repeated_error_keeps_a_short_traceback() -> None:
 
 async def test_on_stderr_gets_whole_characters() -> None:
     heard: list[str] = []
-    peer = Peer()
-    session = await opened(peer, on_stderr=heard.append)
-    peer.end.send_stderr(b"caf\xc3")
-    peer.end.send_stderr(b"\xa9\n")
-    await soon(lambda: "".join(heard) == "café\n")
-    with anyio.fail_after(SOON):
-        await session.close()
-
-
-async def test_permission_without_a_handler_is_denied(caplog: pytest.LogCaptureFixture) -> None:
-    peer = Peer()
-    session = await opened(peer)
-    events = session.events()
-    await peer.ask(CanUseTool("Bash", {}, tool_use_id="toolu_1"))
-    answer = await peer.hear(Answer)
-    assert isinstance(answer.body, PermissionResultDeny)
-    assert [type(it) for it in events.take()] == [Request]
-    with anyio.fail_after(SOON):
-        await session.close()
+    async with connected(on_stderr=heard.append) as (_, peer):
+        peer.end.send_stderr(b"caf\xc3")
+        peer.end.send_stderr(b"\xa9\n")
+        await soon(lambda: "".join(heard) == "café\n")

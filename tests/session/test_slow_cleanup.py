@@ -1,4 +1,4 @@
-"""The CLI gets its answer in time, however long a function of the application cleans up."""
+"""The CLI gets its answer in time, even if a function of the application cleans up slowly."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import anyio
 import pytest
 from tests.helpers.clock import simulated_time
 from tests.helpers.peer import Peer
-from tests.helpers.sessions import opened
+from tests.helpers.sessions import connected
 
 from claudewire import Hook, Tool
 from claudewire.wire import (
@@ -77,26 +77,22 @@ CASES: dict[str, tuple[Callable[[Slow], dict[str, Any]], Body]] = {
 @pytest.mark.parametrize("name", CASES)
 async def test_cli_is_answered_before_the_cleanup_of_a_handler(name: str) -> None:
     make, body = CASES[name]
-    slow, peer = Slow(), Peer()
-    with anyio.fail_after(10 * CLEANUP):
-        session = await opened(peer, **make(slow))
+    slow = Slow()
+    async with connected(within=10 * CLEANUP, **make(slow)) as (_, peer):
         assert await seconds_to_answer(peer, body) == pytest.approx(LIMIT, abs=0.01)
         assert not slow.has_cleaned_up.is_set()
         await slow.has_cleaned_up.wait()
-        await session.close()
 
 
 async def test_answer_from_the_inbox_does_not_wait_for_the_handler() -> None:
-    slow, peer = Slow(), Peer()
-    with anyio.fail_after(10 * CLEANUP):
-        session = await opened(peer, on_permission=slow)
+    slow = Slow()
+    async with connected(within=10 * CLEANUP, on_permission=slow) as (session, peer):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(seconds_to_answer, peer, CanUseTool("Bash", {}, "toolu_1"))
             await anyio.sleep(LIMIT)
             began = anyio.current_time()
             session.inbox.pending[0].withdraw()
         assert anyio.current_time() == began
-        await session.close()
         await slow.has_cleaned_up.wait()
 
 

@@ -1,4 +1,4 @@
-"""A turn: a stream of messages that can be read in several ways, and a promise of a reply."""
+"""A turn: its messages, its text and its reply."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.helpers import messages as saying
-from tests.helpers.turns import TurnOwner, feed
+from tests.helpers.turns import TurnOwner
 
 from claudewire.errors import (
     SessionClosed,
@@ -217,23 +217,6 @@ async def test_unread_limit_is_reported_once_until_half_is_read() -> None:
     assert owner.alarms == [4, 4]
 
 
-@pytest.mark.anyio
-async def test_only_the_end_of_a_message_is_dropped() -> None:
-    """Otherwise the text would have holes."""
-    owner = TurnOwner(UnreadLimit(high_water=3, policy="drop_partial"))
-    turn = asked(owner)
-    pieces = turn.iter_text()
-    feed(turn, [saying.block_start(), saying.delta("a"), saying.delta("b")])
-    turn._push(saying.delta("c"))  # there are three already
-    with anyio.fail_after(SOON):
-        assert [await anext(pieces), await anext(pieces)] == ["a", "b"]
-        turn._push(saying.delta("d"))  # there is room, but c is missing
-        turn._push(saying.delta("other", parent_tool_use_id="toolu_0"))
-        assert owner.unread.dropped == 2
-        feed(turn, [saying.text("abcd"), saying.delta("e"), saying.result()])
-        assert [it async for it in pieces] == ["cd", "e"]
-
-
 @given(
     words=st.lists(st.text("abc", min_size=1, max_size=3), min_size=1, max_size=20),
     high_water=st.integers(1, 8),
@@ -258,6 +241,3 @@ def test_text_is_whole_whatever_pieces_are_dropped(
         assert got + "".join([it async for it in pieces]) == "".join(words)
 
     anyio.run(check)
-
-
-# --- every end is seen by all ---------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""A further reader sees a turn from its beginning, whatever others have read."""
+"""A reader sees a turn from its beginning, whatever others have read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from tests.helpers import messages as saying
 from tests.helpers.clock import simulated_time
 from tests.helpers.peer import SOON
-from tests.helpers.sessions import options
+from tests.helpers.sessions import bounded, options
 from tests.helpers.turns import TurnOwner, feed
 
 from claudewire import sync
@@ -61,7 +61,7 @@ async def blocks(reader: TurnReader | Turn[Any]) -> dict[str, tuple[str, str, st
 
 
 def still_needed(messages: list[Message]) -> list[Message]:
-    """Return messages without the pieces of those that are complete, of each speaker."""
+    """Return messages without the pieces of complete messages, for each speaker."""
     begins: dict[str | None, int] = {}
     for index, message in enumerate(messages):
         if isinstance(message, StreamEvent) and isinstance(message.event, MessageStart):
@@ -128,15 +128,14 @@ async def test_reader_follows_the_running_turn() -> None:
         await chat.sleep(0.01)
         await chat.say("Two.")
 
-    with anyio.fail_after(SOON):
-        async with Session(options(), transport=SimulatedCLI(slow)) as session:
-            turn = session.send("hello")
-            async for first in turn.iter_text():
-                assert first == "One."
-                break
-            assert await text(turn.reader()) == "One.Two."
-            assert await text(turn) == "Two."
-            assert await text(turn.reader()) == "One.Two."
+    async with bounded(Session(options(), transport=SimulatedCLI(slow))) as session:
+        turn = session.send("hello")
+        async for first in turn.iter_text():
+            assert first == "One."
+            break
+        assert await text(turn.reader()) == "One.Two."
+        assert await text(turn) == "Two."
+        assert await text(turn.reader()) == "One.Two."
 
 
 async def test_reader_gets_a_broken_message_until_the_next() -> None:

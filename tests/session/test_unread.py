@@ -1,13 +1,10 @@
-"""Unread messages stop nothing: not the reader, not a permission, not an interrupt."""
+"""Unread messages delay neither the reader nor permissions nor interrupts."""
 
 from __future__ import annotations
 
-import anyio
-import anyio.lowlevel
 import pytest
 from tests.helpers import messages as saying
-from tests.helpers.peer import SOON, Peer
-from tests.helpers.sessions import allow, opened
+from tests.helpers.sessions import allow, connected, meanwhile
 
 from claudewire.options import UnreadLimit
 from claudewire.session import UnreadLimitReached
@@ -21,11 +18,10 @@ LONG = 300.0
 
 @pytest.mark.parametrize("count", [150, 100_000])
 async def test_unread_messages_delay_no_permission_or_interrupt(count: int) -> None:
-    """A permission is answered and an interrupt acknowledged, although nobody reads."""
-    peer = Peer()
-    session = await opened(peer, on_permission=allow, unread=UnreadLimit(high_water=count))
-    events = session.events(limit=10)
-    with anyio.fail_after(LONG):
+    async with connected(
+        within=LONG, on_permission=allow, unread=UnreadLimit(high_water=count)
+    ) as (session, peer):
+        events = session.events(limit=10)
         turn = session.send("go")
         await peer.hear_prompt()
         line = peer.connection.send(saying.text("word"))
@@ -34,26 +30,20 @@ async def test_unread_messages_delay_no_permission_or_interrupt(count: int) -> N
         assert isinstance((await peer.hear(Answer)).body, PermissionResultAllow)
         assert session.unread == turn.unread == count
         assert UnreadLimitReached(count) in events.take()
-        async with anyio.create_task_group() as tasks:
-
-            async def interrupt() -> None:
-                receipt = await session.interrupt()
-                assert receipt.acknowledged
-                assert receipt.turn is turn
-
-            tasks.start_soon(interrupt)
+        async with meanwhile(session.interrupt) as receipts:
             await peer.acknowledge()
             await peer.say(saying.result(subtype="error_during_execution"))
-        # and nothing is lost
+        assert receipts[0].acknowledged
+        assert receipts[0].turn is turn
         assert len([message async for message in turn]) == count + 1
         assert session.unread == 0
-        await session.close()
 
 
 async def test_drop_partial_drops_pieces_and_keeps_messages() -> None:
-    peer = Peer()
-    session = await opened(peer, unread=UnreadLimit(high_water=100, policy="drop_partial"))
-    with anyio.fail_after(SOON):
+    async with connected(unread=UnreadLimit(high_water=100, policy="drop_partial")) as (
+        session,
+        peer,
+    ):
         turn = session.send("go")
         await peer.hear_prompt()
         await peer.write(peer.connection.send(saying.delta("x")) * 1000)
@@ -63,4 +53,3 @@ async def test_drop_partial_drops_pieces_and_keeps_messages() -> None:
         assert session.unread == 102
         assert reply.blocks[0].text == "x" * 1000  # type: ignore[union-attr]
         assert "".join([text async for text in turn.iter_text()]) == "x" * 1000
-        await session.close()

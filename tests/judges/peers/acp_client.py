@@ -1,4 +1,4 @@
-"""A small client of the Agent Client Protocol: requests, answers to the agent, and what it told."""
+"""A small client of the Agent Client Protocol: requests, answers, updates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the simulated agent does while an official SDK drives it."""
+"""The scenario of the simulated CLI for the official SDKs."""
 
 from __future__ import annotations
 

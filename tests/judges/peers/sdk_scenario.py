@@ -1,4 +1,4 @@
-"""What the model does in the end-to-end tests and the examples of the official Python SDK.
+"""The model in the end-to-end tests and the examples of the official Python SDK.
 
 Their prompts ask for it in words. Files are really written, below the working directory.
 """

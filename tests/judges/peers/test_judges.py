@@ -1,4 +1,4 @@
-"""Clients that nobody here wrote judge the simulated CLI: an editor's adapter, older SDKs, tools.
+"""Outside clients judge the simulated CLI: an editor's adapter, older SDKs, tools.
 
 `scripts/peers` installs them. They are run in a cage.
 """
@@ -34,7 +34,7 @@ PEERS = Path(__file__).parents[3] / ".tools" / "peers"
 NPM, PIP = PEERS / "npm_judges" / "node_modules", PEERS / "pip_judges" / "bin"
 SIMULATED = Path(sysconfig.get_path("scripts")) / "claudewire-sim"
 PATIENCE = 240
-"""In seconds. One of the examples takes fifty, mostly in waits of its own."""
+"""Seconds. One of the examples takes fifty, mostly asleep."""
 
 SCENARIO = """
 default = "Hello, you said {prompt}"
@@ -223,7 +223,7 @@ EXAMPLES = {
     "tool_permission_callback.py": ["Tool Permission Request: Write", "Task completed!"],
     "tools_option.py": ["Read", "Glob", "Grep"],
 }
-"""What each example prints, besides other things."""
+"""Parts of the output of each example."""
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
@@ -360,11 +360,11 @@ READ = ("three turns", "subagent", "tool, streamed", "thinking", "conversation c
 """The conversations that are held with the real CLI and with the simulated one."""
 
 SHOWN = ("Again.", "Think.", "Let me see.", "Look around.", "I saw it.", "I shall.", "print(1)")
-"""What was said in them."""
+"""Texts in these conversations."""
 
 
 def counted(cage: Cage) -> Any:
-    """What ccusage counts in all transcripts: in each session, and altogether."""
+    """Return the counts of ccusage for all transcripts: in total, and for each session."""
     ccusage = NPM / "ccusage" / "dist" / "index.js"
     found = json.loads(run(cage, "node", ccusage, "session", "--json", "--offline"))
     sessions = [{key: it[key] for key in it if "Tokens" in key} for it in found["sessions"]]
@@ -372,7 +372,7 @@ def counted(cage: Cage) -> Any:
 
 
 def shown(cage: Cage) -> Any:
-    """What claude-code-log shows of all conversations: what they have used, and some texts."""
+    """Return the token counts and the known texts that claude-code-log shows."""
     (project,) = (cage.config / "projects").iterdir()
     run(cage, PIP / "claude-code-log", project, "-o", cage.work / "log.html")
     html = (cage.work / "log.html").read_text(encoding="utf-8")
@@ -380,7 +380,7 @@ def shown(cage: Cage) -> Any:
 
 
 def usages(config: Path, files: str) -> Iterator[APIUsage]:
-    """What each answer of the model has used, as the simulated CLI has kept it."""
+    """Yield the usage of each model call, from the transcripts of the simulated CLI."""
     lines = [line for file in config.glob(files) for line in file.read_bytes().splitlines()]
     said = [it for it in map(json.loads, lines) if it["type"] == "assistant"]
     said.sort(key=lambda it: it["timestamp"])
@@ -420,7 +420,7 @@ def keep(cage: Cage, folder: Path) -> None:
 
 
 def read(folder: Path) -> Any:
-    """What the readers find in transcripts."""
+    """Return the findings of both readers."""
     with Cage() as cage:
         shutil.copytree(folder, cage.config / "projects" / "-some-project")
         return counted(cage), shown(cage)
@@ -442,7 +442,7 @@ async def test_transcript_readers_find_the_same_as_with_a_real_cli(
             keep(cage, simulated)
             replies = with_usage(case.replies, usages(cage.config, "projects/*/*.jsonl"))
             inner = list(usages(cage.config, "projects/*/*/subagents/*.jsonl"))
-        # The scripted API reports what the simulated CLI has made up.
+        # The scripted API reports the usage that the simulated CLI has invented.
         script = APIScript.of(replies).on(AGENT_PROMPT, *with_usage(AGENT_REPLIES, inner))
         with Cage(script) as cage:
             await hold(case, cage, real=True)

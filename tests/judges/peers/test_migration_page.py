@@ -1,4 +1,4 @@
-"""What docs/migration.md says about the official SDK is true of the one that is installed."""
+"""docs/migration.md is true of the installed official SDK."""
 
 from __future__ import annotations
 

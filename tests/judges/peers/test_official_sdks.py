@@ -1,4 +1,4 @@
-"""The official SDKs, as released, drive the simulated CLI: nobody here wrote their side of it.
+"""The official SDKs, as released, drive the simulated CLI.
 
 `scripts/peers` installs them. They run in a cage. The Python SDK plays all cases in one go, the
 TypeScript SDK all usages that its reference names.
@@ -69,7 +69,7 @@ def run(*command: Any) -> str:
 
 @pytest.fixture(scope="module")
 def delivered() -> Delivered:
-    """What the Python SDK delivered and called, line by line, for each case."""
+    """The deliveries and calls of the Python SDK, line by line, for each case."""
     needs("python")
     return by_case(run(*DRIVER, SIMULATED, *CASES))
 
@@ -94,7 +94,7 @@ def only(lines: list[Line], kind: str) -> list[Line]:
 
 
 def conversation(lines: list[Line]) -> list[Line]:
-    """What was said, by both sides, in its order."""
+    """Return the blocks of both sides in their order."""
     return [
         block for line in lines if line["kind"] in {"assistant", "user"} for block in line["blocks"]
     ]
@@ -123,14 +123,14 @@ def test_several_turns_in_one_session(delivered: Delivered) -> None:
     lines = delivered["turns"]
     assert [line["kind"] for line in lines] == ["system", "assistant", "result"] * 3
     assert results(lines) == [("success", "Hello to you.")] * 3
-    # Each prompt names a session of its own, which is for the host to know alone.
+    # Each prompt names another session, which the CLI ignores.
     (session_id,) = {line["session_id"] for line in [*inits(lines), *only(lines, "result")]}
     assert "hello" not in session_id
     costs = [line["total_cost_usd"] for line in only(lines, "result")]
     assert costs == sorted(set(costs))
 
 
-def test_partial_messages_stream_what_the_whole_message_says(delivered: Delivered) -> None:
+def test_partial_messages_add_up_to_the_whole_message(delivered: Delivered) -> None:
     lines = delivered["partial"]
     events = [line["event"] for line in only(lines, "stream")]
     deltas = [event["delta"] for event in events if event["type"] == "content_block_delta"]
@@ -171,7 +171,7 @@ def test_tool_is_allowed_with_changed_input(delivered: Delivered) -> None:
 
 
 @pytest.mark.shows("000-50", "000-69")
-def test_tool_is_denied_and_the_model_is_told_why(delivered: Delivered) -> None:
+def test_denied_tool_reaches_the_model_with_its_reason(delivered: Delivered) -> None:
     lines = delivered["deny"]
     assert conversation(lines)[1:] == [
         {"result": "That is too dangerous.", "failed": True},
@@ -202,7 +202,7 @@ def test_question_is_answered(delivered: Delivered) -> None:
 
 
 @pytest.mark.shows("002-26")
-def test_hooks_see_what_happens(delivered: Delivered) -> None:
+def test_hooks_get_the_fields_of_their_events(delivered: Delivered) -> None:
     lines = delivered["hooks"]
     hooks = only(lines, "hook")
     names = [hook["input"]["hook_event_name"] for hook in hooks]
@@ -256,7 +256,7 @@ def test_interrupt_stops_a_running_tool_and_the_session_goes_on(delivered: Deliv
     assert first["permission_denials"] == []
 
 
-def test_interrupt_withdraws_what_was_asked(delivered: Delivered) -> None:
+def test_interrupt_withdraws_open_permissions(delivered: Delivered) -> None:
     lines = delivered["withdrawn"]
     assert len(only(lines, "permission")) == len(only(lines, "withdrawn")) == 1
     _, result, note, answer = conversation(lines)

@@ -1,4 +1,4 @@
-"""Servers of the older line of the `mcp` package are mounted as those of the newer one are.
+"""Servers of `mcp` 1.x work like those of 2.x.
 
 `scripts/peers` installs it. It and the newer line exclude each other, so its tests are run apart.
 """

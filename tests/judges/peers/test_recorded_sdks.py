@@ -1,4 +1,4 @@
-"""The official SDK with `claudewire record` in the place of its CLI: it notices nothing."""
+"""The official SDK works with `claudewire record` in place of its CLI."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The conversations that the real CLI and the simulated one are compared over.
+"""The conversations in which the real and the simulated CLI are compared.
 
 A case says once what the model answers and what the host does. For the real CLI the answers become
 a script of the Messages API, for the simulated one a scenario.
@@ -49,7 +49,7 @@ Drive = Callable[[Host], Awaitable[object]]
 
 PIPE = "started"
 SLOW = f'python3 -c \'open("{PIPE}", "w").close(); import time; time.sleep(60)\''
-"""A command that tells through a named pipe that it runs, and then takes its time."""
+"""A command that reports its start through a named pipe, and then sleeps."""
 
 LONG = 60.0
 """Seconds: longer than any of these conversations takes."""
@@ -78,12 +78,12 @@ class Case:
     hook: Reaction = lambda asked: HookOutput()
 
     def script(self) -> APIScript:
-        """What the Messages API says to the real CLI."""
+        """Return the replies of the Messages API to the real CLI."""
         script = APIScript.of(list(self.replies))
         return script.on(AGENT_PROMPT, *AGENT_REPLIES)
 
     def scenario(self) -> Scenario:
-        """What the agent of the simulated CLI does."""
+        """Return the scenario of the simulated CLI."""
         steps = [as_step(reply) for reply in self.replies]
 
         async def play(chat: Chat) -> None:
@@ -298,7 +298,7 @@ RESULTS = {
         "(file state is current in your context — no need to Read it back)"
     ),
 }
-"""What tools really give, by their command or their name."""
+"""The real results of tools, by command or name."""
 
 
 HOOKS = with_hooks("PreToolUse", "PostToolUse", "UserPromptSubmit", "Stop")

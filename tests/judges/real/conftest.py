@@ -1,4 +1,4 @@
-"""Tests with real CLIs: each in a cage, with a scripted API, and skipped where that cannot be."""
+"""Tests with real CLIs: each in a cage, with a scripted API; skipped without a cage."""
 
 from __future__ import annotations
 

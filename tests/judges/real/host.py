@@ -1,4 +1,4 @@
-"""A small host: it drives a CLI, real or simulated, and keeps all that the CLI says."""
+"""A small host that drives a CLI, real or simulated, and keeps its lines."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Reaction = Callable[[Any], Any]
 
 
 class Host:
-    """Sends, reads, and answers what it is asked.
+    """Sends, reads, and answers requests.
 
     Args:
         transport: leads to the CLI.
@@ -74,7 +74,7 @@ class Host:
             await self._read()
 
     async def _read(self) -> None:
-        """Take what has come and answer what is asked."""
+        """Take the received lines and answer requests."""
         events = self.connection.receive_data(await self.transport.receive())
         self.events += events
         for event in events:
@@ -99,7 +99,7 @@ class Host:
             await self.ask(setup)
 
     async def end(self) -> int | None:
-        """Close the conversation, read what is left, and give the exit status."""
+        """Close the conversation, read the rest, and return the exit status."""
         with suppress(TransportClosed):
             await self.transport.send_eof()
         if not any(isinstance(event, EndOfStream) for event in self.events):

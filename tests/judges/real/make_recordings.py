@@ -62,7 +62,7 @@ RECORDINGS: dict[str, tuple[str, Case]] = {
 
 
 def without_the_machine(cage: Cage) -> Callable[[str], str]:
-    """Take out of a line what tells where it was recorded, and long descriptions."""
+    """Remove traces of this machine and long descriptions from a line."""
     redactor = Redactor(home=cage.home)
     places = {str(cage.work): "/project", str(cage.folder): "/cage"}
     # The CLI makes names of folders out of paths.

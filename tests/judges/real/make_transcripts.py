@@ -56,7 +56,7 @@ SLOW = 'python3 -c \'open("started", "w"); import time; time.sleep(60)\''
 
 
 def reply(number: int, *parts: Any) -> APIReply:
-    """A reply whose usage is told apart from that of all others."""
+    """A reply with a unique usage."""
     return APIReply(
         *parts,
         usage=APIUsage(
@@ -200,7 +200,7 @@ def keep(cage: Cage, folder: Path) -> None:
 
 
 def shortened(line: str) -> str:
-    """Leave out what the CLI says at length: its prompts, its tools, its skills."""
+    """Leave out long texts of the CLI: prompts, tools, skills."""
     entry = json.loads(line)
     lists = MOST if entry.get("type") in ABOUT_ITSELF else len(line)
     return json.dumps(_shortened(entry, lists, 0), ensure_ascii=False, separators=(",", ":"))

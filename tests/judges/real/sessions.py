@@ -16,7 +16,7 @@ from claudewire.testing.api import APIReply, APIScript, APIStatus, APIToolUse
 from claudewire.testing.cage import Cage
 
 OURS = ("CLAUDE_AGENT_SDK_*", "CLAUDE_CODE_*")
-"""The variables that options become; a cage lets others in only if it is told."""
+"""The variables that options become; a cage admits no others by default."""
 
 LONG = 60
 """Seconds that a test may take. Most take two."""
@@ -41,7 +41,7 @@ def caged(cage: Cage, version: str, **changes: Any) -> Options:
 async def real_session(
     version: str, replies: Sequence[Said] | APIScript = (), **options: Any
 ) -> AsyncIterator[tuple[Session, Cage]]:
-    """Open a session; `cage.turns` has what the model was told, also after the end."""
+    """Open a session; `cage.turns` has the requests to the model, also after the end."""
     with open_cage(version, replies) as cage, anyio.fail_after(LONG):
         async with Session(caged(cage, version, **options)) as session:
             yield session, cage

@@ -1,4 +1,4 @@
-"""The shape of what a CLI says: which kinds of lines, in which order, with which declared keys."""
+"""The shape of a CLI's output: kinds of lines, their order, their declared keys."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from claudewire.wire import (
 )
 
 REPEATED = "stream_event/content_block_delta"
-"""How many pieces a text is cut into is chance."""
+"""The number of pieces of a text varies."""
 
 
 Difference = tuple[str, str, str]
@@ -28,7 +28,7 @@ Difference = tuple[str, str, str]
 
 
 class Line(NamedTuple):
-    """One line: what it is, and the paths of the keys in it, declared ones and others."""
+    """One line: its kind, and the paths of its keys, declared ones and others."""
 
     kind: str
     keys: frozenset[str]
@@ -122,7 +122,7 @@ def _walk_struct(typed: msgspec.Struct, raw: dict[str, Any], path: str) -> Itera
 
 
 def differences(real: list[Line], simulated: list[Line]) -> set[Difference]:
-    """Say what only one of two conversations has.
+    """Report lines and keys that only one of two conversations has.
 
     What is streamed and all else are two sequences, because they race; the messages of the model
     belong to both.

@@ -49,7 +49,7 @@ def test_run_works_with_a_real_cli(version: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_chat_works_with_a_real_cli(version: str, tmp_path: Path) -> None:
-    # Something that a real CLI does not allow by itself.
+    # A real CLI asks about this.
     use = APIToolUse("Bash", {"command": "python3 -c 'print(6 * 7)'"})
     with open_cage(version, [use, "It is **made**.", "Bye."]) as cage:
         arguments = ("chat", "--cli", program(cage, version), "--cwd", str(cage.folder))

@@ -1,4 +1,4 @@
-"""`claudewire doctor` with real CLIs: what it claims to try, it has tried."""
+"""`claudewire doctor` with real CLIs performs the checks that it reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The simulated CLI says what the real one says: the same lines, in the same order, alike."""
+"""The simulated CLI writes the same lines as the real one, in the same order."""
 
 from __future__ import annotations
 

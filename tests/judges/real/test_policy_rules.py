@@ -1,4 +1,4 @@
-"""The same rules mean the same to a real CLI: it is asked, in the cage."""
+"""A policy reads rules as a real CLI in a cage does."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Use = tuple[str, dict[str, Any]]
 
 @dataclass(frozen=True)
 class Table:
-    """Rules, and uses of tools with what becomes of them."""
+    """Rules, and uses of tools with their outcomes."""
 
     allow: Sequence[str]
     ask: Sequence[str]
@@ -67,7 +67,7 @@ def fetch(behavior: str, *urls: str) -> list[tuple[Use, str]]:
     return [(("WebFetch", {"url": url, "prompt": "x"}), behavior) for url in urls]
 
 
-# There are no such programs: what is allowed fails, and does nothing.
+# These programs do not exist: an allowed command fails without an effect.
 TABLES = {
     "commands that are allowed": Table(
         [
@@ -162,7 +162,7 @@ TABLES = {
 
 
 class Witness:
-    """Hears what the CLI asks, and always says no."""
+    """Notes the requests of the CLI, and denies them."""
 
     def __init__(self) -> None:
         self.asked: set[str | None] = set()
@@ -184,7 +184,7 @@ def results(host: Host) -> dict[str, str]:
 
 
 async def ask_cli(table: Table) -> list[str]:
-    """Let the model of a real CLI use the tools, and see what becomes of it."""
+    """Let the model of a real CLI use the tools, and return the outcomes."""
     uses = [
         APIToolUse(tool, given, id=f"toolu_{n}") for n, ((tool, given), _) in enumerate(table.uses)
     ]

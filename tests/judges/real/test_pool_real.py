@@ -1,4 +1,4 @@
-"""A pool of real CLIs: what was kept ready works as what was started for the purpose."""
+"""A pool of real CLIs: ready CLIs work like newly started ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a real CLI says, recorded, is the same again when it is replayed."""
+"""The replay of a recorded real CLI repeats the recording."""
 
 from __future__ import annotations
 

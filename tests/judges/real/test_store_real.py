@@ -1,4 +1,4 @@
-"""Conversations on disk with real CLIs: what we write they continue, what they write we follow."""
+"""Real CLIs continue transcripts of claudewire, and claudewire follows theirs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def conversations(cage: Cage) -> Transcripts:
 
 
 def told(request: APIRequest) -> str:
-    """What the model was told in a request, apart from what the CLI says about itself."""
+    """Return the texts for the model in a request, without those of the CLI about itself."""
     return str(request.messages)
 
 

@@ -1,4 +1,4 @@
-"""The simulated CLI goes on with what a real one has kept, and a real one with what it has kept."""
+"""The simulated CLI resumes transcripts of a real one, and the real one resumes its transcripts."""
 
 from __future__ import annotations
 

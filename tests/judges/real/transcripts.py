@@ -1,4 +1,4 @@
-"""Compares what CLIs keep of a conversation, after ids, times, counts and places are made alike."""
+"""Compares transcripts after normalising ids, times, counts and places."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NOT_KEPT = frozenset(
 """Lines about the requests to the API, and notes of the real CLI about its own work."""
 
 LAST = ("cost-state", "last-prompt")
-"""Lines that are written again and again; the last of them counts."""
+"""Lines that the CLI repeats; only the last one counts."""
 
 _COUNTED = re.compile(r"(?i)tokens|cost|duration|time|Ms$|count|lines|usage|cache_|_requests")
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
@@ -44,7 +44,7 @@ def transcripts(config: Path, cwd: str) -> list[Entry]:
 
 
 def _essential(entries: list[Entry]) -> Iterator[Entry]:
-    """Leave out what is not compared, and link what is left."""
+    """Leave out lines that are not compared, and relink the others."""
     parents = {it["uuid"]: it.get("parentUuid") for it in entries if _is_told(it)}
     for entry in entries:
         if entry.get("type") in NOT_KEPT or entry.get("type") in LAST or _is_told(entry):
@@ -62,7 +62,7 @@ def _essential(entries: list[Entry]) -> Iterator[Entry]:
 
 
 def _is_told(entry: Entry) -> bool:
-    """Whether it holds what the real CLI tells its model besides the conversation."""
+    """Return whether a line is a remark of the real CLI to its model."""
     return entry.get("type") == "attachment" or entry.get("subtype") == "stop_hook_summary"
 
 

@@ -1,4 +1,4 @@
-"""What a failed check in a helper compared is shown, and sessions are shared by many tests."""
+"""Shows the values of failed checks in helpers, and shares sessions between tests."""
 
 import pytest
 

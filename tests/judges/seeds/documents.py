@@ -1,4 +1,4 @@
-"""The four documents, and where the library does otherwise than they say.
+"""The four documents, and the library's deviations from them.
 
 `DECIDED` lists deviations on purpose, `CANNOT` what cannot hold, and why.
 """
@@ -133,4 +133,4 @@ CANNOT: dict[tuple[str, str, str], tuple[str, str]] = {
     ("000", "mcp_servers", "auto"): ("line 63: `mcpServers` in initialize", _FLAGS),
     ("001", "mcp_servers", "auto"): ("line 47: `mcp_servers` in initialize", _FLAGS),
 }
-"""What cannot be: document, flow, how; the sentence of the document, the reason."""
+"""Impossible flows: document, flow, how; the sentence of the document, the reason."""

@@ -1,4 +1,4 @@
-"""What an application does and sees in each flow of the documents.
+"""The application in each flow of the documents.
 
 The CLI's part is in `document_*/cli.py`: a prompt `flow:NAME` begins it, and its last text reports
 what the CLI understood. Here is the other side, through the public API of sessions.
@@ -490,7 +490,7 @@ interrupted("interrupt_silent", "004")
 
 @flow("interrupt_permission", "001 004", together=2)
 async def interrupt_permission(host: Host) -> None:
-    """It is not decided, because a second permission would have to come first."""
+    """The permission stays open, because a second one must arrive first."""
     turn = host.session.send("flow:interrupt_permission")
     await host.was_asked.wait()
     await host.session.interrupt()

@@ -43,7 +43,7 @@ class Plan:
     permission: Callable[[claudewire.PermissionRequest], claudewire.PermissionResult]
     question: Callable[[claudewire.QuestionRequest], claudewire.PermissionResult]
     together: int = 1
-    """How many permissions must be open before the first is decided."""
+    """The number of permissions that must be open before the first decision."""
     asked: list[Any] = field(default_factory=list)
 
 

@@ -1,4 +1,4 @@
-"""What the simulated agent does for the clients of the documents: a prompt is `client:FLOW`."""
+"""The scenario for the clients of the documents: a prompt is `client:FLOW`."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ FLOWS = {
     "004": "open turns streaming tool_use permission_allow permission_deny permission_remember "
     "question_single question_multi interrupt unknown_request malformed error blocks shutdown",
 }
-"""What each client can do; what it cannot is in the README beside it."""
+"""The flows of each client; its README lists the others."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Whatever a CLI says in between: every prompt gets its own reply or an error, and none hangs.
+"""Every prompt gets its own reply or an error, whatever a CLI writes in between.
 
 A conversation of a dialect is written down line by line. What a CLI may say at any time is put
 between these lines. Time is simulated: it passes when nothing else can happen, so a prompt that is
@@ -182,7 +182,7 @@ class CLI:
         self.opening = opening
         self.script = script
         self.calm = calm
-        """Whether a prompt only comes when nothing is going on."""
+        """Return whether prompts come only to an idle CLI."""
         self.transport, self.end = memory_pair()
         self.idle = anyio.Event()
         self.failed: set[int] = set()

@@ -1,4 +1,4 @@
-"""The programs of each document agree with each other, and see what is wrong."""
+"""The programs of each document agree with each other, and detect mistakes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which program a session starts, and that each has its own: what the CLIs themselves logged."""
+"""Each session starts its own program, as the logs of the CLIs show."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def program(path: Path, *words: str) -> Path:
 
 @pytest.mark.shows("000-14")
 @pytest.mark.parametrize("is_named", [True, False])
-async def test_the_environment_can_name_another_program_than_the_one_on_the_path(
+async def test_environment_can_name_another_program(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_named: bool
 ) -> None:
     found = program(tmp_path / "found" / "claude", *CLI, "--model=found")

@@ -11,7 +11,7 @@ import anyio.to_thread
 import pytest
 from tests.helpers import messages as saying
 from tests.helpers.peer import SOON, Peer
-from tests.helpers.sessions import opened, options, soon
+from tests.helpers.sessions import connected, opened, options, soon
 from tests.judges.conformance.talk import EXAMPLES
 from tests.session.approvals.asking import COLOUR, SIZES
 from tests.session.approvals.spying import make, play
@@ -398,16 +398,14 @@ async def test_death_of_the_cli_withdraws_its_requests() -> None:
 
 async def test_request_of_an_ended_turn_is_denied_without_the_policy() -> None:
     """The CLI asks and ends the turn in one write."""
-    peer, records = Peer(), list[DecisionRecord]()
-    with anyio.fail_after(SOON):
-        session = await opened(peer, policy=Policy(["Bash(make)"]), audit=records.append)
+    records = list[DecisionRecord]()
+    async with connected(policy=Policy(["Bash(make)"]), audit=records.append) as (session, peer):
         turn = session.send("Go on.")
         await peer.hear_prompt()
         request = peer.connection.new_request(CanUseTool("Bash", {"command": "make"}))
         await peer.say(saying.init(), request, saying.result())
         assert isinstance((await peer.hear(Answer)).body, PermissionResultDeny)
         await turn
-        await session.close()
     assert records == []
 
 

@@ -1,4 +1,4 @@
-"""An application that uses a session, with async and without: the same verbs."""
+"""An application with one interface over async and blocking sessions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ AnyTurn = Turn[Any] | sync.Turn[Any]
 class Application(ABC):
     """Uses one session.
 
-    Without async the verbs are coroutines as well, but of the kind that never waits: they block.
+    Blocking applications have coroutines too, which block instead of waiting.
 
     Attributes:
         session: the session.
@@ -43,10 +43,10 @@ class Application(ABC):
 
     @abstractmethod
     async def close(self) -> None:
-        """Close it."""
+        """Close the session."""
 
     def send(self, prompt: str, **options: Any) -> Any:
-        """Say something."""
+        """Send a prompt."""
         return self.session.send(prompt, **options)
 
     @abstractmethod
@@ -55,7 +55,7 @@ class Application(ABC):
 
     @abstractmethod
     async def finish(self, turn: Any) -> Reply[Any]:
-        """Read the rest of it, and wait for the reply."""
+        """Read the rest of a turn, and wait for the reply."""
 
     @abstractmethod
     async def ask(self) -> None:
@@ -63,7 +63,7 @@ class Application(ABC):
 
     @abstractmethod
     async def read_unsolicited(self) -> None:
-        """Read the turns that nobody asked for, when all is over."""
+        """Read the unsolicited turns after the end."""
 
     @abstractmethod
     def at_most(self, seconds: float) -> AbstractContextManager[object]:
@@ -75,7 +75,7 @@ class Application(ABC):
 
 
 class AsyncApplication(Application):
-    """One on asyncio or trio."""
+    """An application on asyncio or trio."""
 
     session: Session
 
@@ -83,48 +83,40 @@ class AsyncApplication(Application):
         super().__init__(Session(options, transport=transport))
 
     async def open(self) -> None:
-        """Open the session."""
         await self.session.start()
 
     async def close(self) -> None:
-        """Close it."""
         await self.session.close()
 
     async def first(self, turn: Turn[Any]) -> None:
-        """Read until the turn streams."""
         async for message in turn:
             self.read.append(message)
             if isinstance(message, StreamEvent):
                 break
 
     async def finish(self, turn: Turn[Any]) -> Reply[Any]:
-        """Read the rest of it, and wait for the reply."""
         async for message in turn:
             self.read.append(message)
         return await turn
 
     async def ask(self) -> None:
-        """Ask for another model."""
         await self.session.request(SetModel("haiku"))
 
     async def read_unsolicited(self) -> None:
-        """Read the turns that nobody asked for, when all is over."""
         async for turn in self.session.unsolicited:
             with suppress(Error):
                 async for message in turn:
                     self.read.append(message)
 
     def at_most(self, seconds: float) -> AbstractContextManager[object]:
-        """Raise a TimeoutError if something takes longer."""
         return anyio.fail_after(seconds)
 
     async def pause(self) -> None:
-        """Let a moment pass."""
         await anyio.sleep(LOOK)
 
 
 class BlockingApplication(Application):
-    """One without async, in a thread."""
+    """An application without async, in a thread."""
 
     session: sync.Session
 
@@ -132,32 +124,26 @@ class BlockingApplication(Application):
         super().__init__(sync.Session(Session(options, transport=transport), portal()))
 
     async def open(self) -> None:
-        """Open the session."""
         self.session._start()
 
     async def close(self) -> None:
-        """Close it."""
         self.session.close()
 
     async def first(self, turn: sync.Turn[Any]) -> None:
-        """Read until the turn streams."""
         for message in turn:
             self.read.append(message)
             if isinstance(message, StreamEvent):
                 break
 
     async def finish(self, turn: sync.Turn[Any]) -> Reply[Any]:
-        """Read the rest of it, and wait for the reply."""
         for message in turn:
             self.read.append(message)
         return turn.reply()
 
     async def ask(self) -> None:
-        """Ask for another model."""
         self.session.request(SetModel("haiku"))
 
     async def read_unsolicited(self) -> None:
-        """Read the turns that nobody asked for, when all is over."""
         for turn in self.session.unsolicited:
             with suppress(Error):
                 for message in turn:
@@ -165,12 +151,11 @@ class BlockingApplication(Application):
 
     @contextmanager
     def at_most(self, seconds: float) -> Iterator[None]:
-        """Raise a TimeoutError if something has taken longer. What never ends is seen outside."""
+        """Raise a TimeoutError after a block that took longer; a hang shows outside."""
         end = time.monotonic() + seconds
         yield
         if time.monotonic() > end:
             raise TimeoutError
 
     async def pause(self) -> None:
-        """Let a moment pass."""
         time.sleep(LOOK)  # noqa: ASYNC251

@@ -31,18 +31,18 @@ from claudewire.sync.portal import portal
 ResultT = TypeVar("ResultT")
 
 AT_ONCE = {"memory": 40, "process": 16}
-"""How many cells are played side by side: most of them wait most of the time."""
+"""The number of cells played side by side: most cells are idle most of the time."""
 AFTERMATH = 10.0
-"""Seconds that what has done its work may take to go."""
+"""Seconds that finished tasks and processes may take to disappear."""
 SLOWER = 5.0
-"""How many times longer the bounds are when a cell is played again."""
+"""The factor by which limits grow when a cell is played again."""
 FOR_EVER = 300.0
 """Seconds after which a thread that does not come back never will."""
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What became of cells that were played side by side.
+    """The outcome of cells that were played side by side.
 
     Attributes:
         outcomes: of all cells.
@@ -61,7 +61,7 @@ def run_batch(flavour: Flavour, carrier: Carrier) -> Batch:
         # What is made once and kept is made now: the guardian of processes, a portal, caches.
         _play([Cell(Case(""), Phase.IDLE, flavour, carrier)], folder)
         before = _Count()
-        # Those that wait for long go first, so that the others fill the time.
+        # Cells with long waits go first; the others fill the time.
         order = sorted(cells(flavour, carrier), key=lambda cell: -len(cell.case.short(cell.phase)))
         outcomes, left = _play(order, folder)
         late = [it for it in outcomes if it.fault_did_not_happen]
@@ -100,7 +100,7 @@ async def _play_in_tasks(cells: Sequence[Cell], folder: Path) -> tuple[list[Outc
 
 
 async def _tasks_beyond(before: int) -> list[str]:
-    """Say how many more tasks there are now, when those on their way out have gone."""
+    """Report additional tasks, after ending tasks had time to disappear."""
     end = time.monotonic() + AFTERMATH
     while (more := living_tasks() - before) > 0 and time.monotonic() < end:  # noqa: ASYNC110
         await anyio.sleep(0.01)
@@ -142,7 +142,7 @@ def _run(coroutine: Coroutine[Any, Any, ResultT]) -> ResultT:
 
 
 class _Count:
-    """How many processes and file descriptors there are now."""
+    """The current numbers of processes and file descriptors."""
 
     def __init__(self) -> None:
         gc.collect()
@@ -150,7 +150,7 @@ class _Count:
         self._descriptors = len(descriptors())
 
     def left(self) -> Iterable[str]:
-        """Say what is there beyond that, when what is on its way out has gone."""
+        """Report additional leftovers, after ending ones had time to disappear."""
         end = time.monotonic() + AFTERMATH
         while (found := self._found()) and time.monotonic() < end:
             gc.collect()

@@ -1,4 +1,4 @@
-"""What goes wrong, and when: the rows and the columns of the matrix."""
+"""Faults and phases: the rows and the columns of the matrix."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ SHORT = {
     "terminate": 0.5,
     "drain": 0.5,
 }
-"""Seconds, for what will never come: long enough for a busy machine, short enough for us."""
+"""Seconds to wait in vain: enough for a busy machine."""
 LONG = 60.0
-"""Seconds, for what comes: they never pass."""
+"""Seconds that never pass."""
 
 
 class Phase(StrEnum):
-    """What the session is doing when the fault happens."""
+    """The state of the session at the fault."""
 
     STARTING = "starting"
     IDLE = "idle"
@@ -41,14 +41,14 @@ Passes = tuple[tuple[str, tuple[Phase, ...]], ...]
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where a phase is in what the CLI writes, each counted from 1.
+    """The position of a phase in the output of the CLI, counted from 1.
 
     Attributes:
-        before: the last frame before the client asks something.
+        before: the last frame before a request of the client.
         moment: the frame that the fault hits.
-        answer: the frame that answers what the client asks in this phase.
-        block: the frame after which the next message of the assistant is of this phase.
-        request: which request of the CLI is put in this phase.
+        answer: the answer to the client's request in this phase.
+        block: the frame before the next message of the assistant in this phase.
+        request: the number of the CLI's request in this phase.
     """
 
     before: int
@@ -65,12 +65,12 @@ class Case:
     Attributes:
         faults: in the language of `CLAUDEWIRE_SIM_FAULTS`; `{moment}` and so on stand for the
             fields of a `Position`.
-        passes: the bounds that have to pass because something will never come, and in which
-            phases that is so. In all others they are so long that they never do.
-        process: it makes sense only for a real process.
-        floods: the client says more than a pipe holds when it happens.
-        at_start: it makes sense only when the CLI is started.
-        slower: how many times longer the bounds are.
+        passes: the timeouts that expire, and the phases in which they do. All others are too long
+            to expire.
+        process: whether the fault needs a real process.
+        floods: whether the client writes more than a pipe holds at the fault.
+        at_start: whether the fault happens only at the start of the CLI.
+        slower: the factor of the timeouts.
     """
 
     faults: str
@@ -82,35 +82,35 @@ class Case:
 
     @property
     def title(self) -> str:
-        """The faults without their positions."""
+        """Return the faults without their positions."""
         title = re.sub(r"@\{\w+\}", "", self.faults)
         return f"{title}, a full pipe" if self.floods else title
 
     @property
     def phases(self) -> tuple[Phase, ...]:
-        """When it can happen."""
+        """Return the phases in which the faults can happen."""
         return (Phase.STARTING,) if self.at_start else tuple(Phase)
 
     @property
     def names(self) -> set[str]:
-        """The faults that it is made of."""
+        """Return the names of the faults."""
         return set(re.findall(r"[a-z][\w-]+", self.title)) & FAULTS.keys()
 
     def at(self, position: Position) -> str:
-        """The faults, for one phase."""
+        """Return the faults for one phase."""
         return self.faults.format(**asdict(position))
 
     def short(self, phase: Phase) -> dict[str, float]:
-        """The bounds that pass in a phase."""
+        """Return the timeouts that expire in a phase."""
         return {name: SHORT[name] * self.slower for name, phases in self.passes if phase in phases}
 
     def timeouts(self, phase: Phase) -> Timeouts:
-        """The bounds of a session that meets this."""
+        """Return the timeouts of a session with these faults."""
         short = {name: it for name, it in self.short(phase).items() if name != "patience"}
         return replace(Timeouts(LONG, LONG, LONG, LONG, LONG, LONG, LONG), **short)
 
     def patience(self, phase: Phase) -> StallTimeouts:
-        """How long a silence may last."""
+        """Return the watchdog's limits."""
         seconds = self.short(phase).get("patience", LONG)
         return StallTimeouts(seconds, seconds, seconds, None, seconds, action="interrupt")
 

@@ -1,4 +1,4 @@
-"""Plays a phase with an application, and notes what each call comes to."""
+"""Plays a phase with an application, and notes the outcome of each call."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from claudewire.session import SessionEvent
 from claudewire.wire import Event
 
 SLACK = 20.0
-"""Seconds that a busy machine may take beyond any bound."""
+"""Seconds by which a busy machine may exceed any limit."""
 MUCH = "x" * 300_000
 """More than a pipe holds."""
 QUIET = 0.5
-"""Seconds in which the CLI would have said something, if it ever did."""
+"""Seconds after which a CLI counts as silent."""
 COMPLETED = "completed"
 
 
@@ -35,15 +35,15 @@ class Driver:
     """One application that meets a fault.
 
     Args:
-        application: what to drive.
-        gate: where its handlers wait.
-        moment: how many lines the CLI has written when the fault has happened; 0 if there is none.
-        floods: whether to say more than a pipe holds at that moment.
+        application: the application.
+        gate: the gate at which its handlers wait.
+        moment: the number of lines of the CLI up to the fault; 0 without a fault.
+        floods: whether to write more than a pipe holds at the fault.
 
     Attributes:
-        steps: what each call came to: "completed", or the name of the error.
-        events: all that the session told its listener.
-        problems: what may not be.
+        steps: the outcome of each call: "completed", or the name of the error.
+        events: the events of the session.
+        problems: the broken promises.
     """
 
     def __init__(
@@ -74,11 +74,11 @@ class Driver:
             self.collect()
 
     async def starting(self) -> None:
-        """Nothing special: the start was it."""
+        """Do nothing: the start was the phase."""
         await self.turn("turn", MUCH if self.floods else "say something")
 
     async def idle(self) -> None:
-        """Wait for what comes between turns."""
+        """Wait for the message between turns."""
         await self.turn("turn", "rest then")
         is_silent = "silence" in str(self.session.options.env["CLAUDEWIRE_SIM_FAULTS"])
         await self.until(self.heard_news, QUIET if is_silent else SLACK)
@@ -87,7 +87,7 @@ class Driver:
         await self.finish_all(turns)
 
     async def streaming(self) -> None:
-        """Ask something in the middle of a text."""
+        """Send a request in the middle of a text."""
         turn = self.application.send("stream")
         await self.step("first", lambda: self.application.first(turn))
         turns = {"turn": turn, **self.flood()}
@@ -95,7 +95,7 @@ class Driver:
         await self.finish_all(turns)
 
     async def pending(self) -> None:
-        """Ask something while the CLI waits for us."""
+        """Send a request while the CLI waits for an answer."""
         turn = self.application.send("use a tool")
         await self.until(lambda: self.gate.reached.is_set() or turn.is_over, SLACK)
         turns = {"turn": turn, **self.flood()}
@@ -111,10 +111,10 @@ class Driver:
         await self.step("close", self.application.close)
         await self.finish_all(turns)
 
-    # --- what they are made of -------------------------------------------------------------------
+    # --- steps -----------------------------------------------------------------------------------
 
     async def step(self, name: str, call: Callable[[], Awaitable[str | None]]) -> bool:
-        """Do one thing, and note what it came to."""
+        """Make one call, and note its outcome."""
         bound = self.bound(name)
         try:
             with self.application.at_most(bound + SLACK):
@@ -130,7 +130,7 @@ class Driver:
         return self.steps[name] == COMPLETED
 
     def bound(self, name: str) -> float:
-        """In how many seconds a step is over, as the options say."""
+        """Return the limit of a step in seconds, by the options."""
         timeouts, patience = self.session.options.timeouts, self.session.options.patience
         assert patience is not None
         assert patience.tool is not None
@@ -143,10 +143,10 @@ class Driver:
         await self.step(name, lambda: self.finish(self.application.send(prompt)))
 
     async def finish(self, turn: Any) -> str:
-        """Wait for the reply to a turn; say what it came to."""
+        """Wait for the reply to a turn; return the outcome."""
         reply = await self.application.finish(turn)
         if turn.merged:
-            self.application.read.pop()  # the result, which another turn has as well
+            self.application.read.pop()  # the result, which the other turn has, too
         if not reply.ok:
             was_stopped = str(reply.result.terminal_reason).startswith("aborted")
             return "interrupted" if was_stopped else f"result: {reply.result.subtype}"
@@ -160,17 +160,17 @@ class Driver:
             await self.step(name, lambda turn=turn: self.finish(turn))  # type: ignore[misc]
 
     def flood(self) -> dict[str, Any]:
-        """Say much, if this is the case for it."""
+        """Write more than a pipe holds, if the case asks for it."""
         return {"flood": self.application.send(MUCH, priority="now")} if self.floods else {}
 
     async def until(self, true: Callable[[], bool], seconds: float) -> None:
-        """Wait for something, but not for long, and not if all is over."""
+        """Wait for a condition, within a limit, unless the session has ended."""
         end = time.monotonic() + seconds
         while not true() and self.session.failure is None and time.monotonic() < end:
             await self.application.pause()
 
     def heard_news(self) -> bool:
-        """Whether what the CLI says between turns has come, or what the fault has left of it."""
+        """Return whether the message between turns has arrived, as far as the fault let it."""
         self.collect()
         lines = [it.line for it in self.events if isinstance(it, Event) and it.line]
         if self.moment:
@@ -178,7 +178,7 @@ class Driver:
         return any(NEWS.encode() in line for line in lines)
 
     def collect(self) -> None:
-        """Take what the session has told."""
+        """Take the events of the session."""
         self.events += self.application.listener.take()
 
 

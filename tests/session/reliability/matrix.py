@@ -47,7 +47,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a cell.
+    """The outcome of a cell.
 
     Attributes:
         cell: which.
@@ -61,7 +61,7 @@ class Outcome:
 
     @property
     def fault_did_not_happen(self) -> bool:
-        """Whether the cell shows nothing, because something else ended it before its fault."""
+        """Return whether the cell ended before its fault and thus shows nothing."""
         return any(it.endswith(NOT_HAPPENED) for it in self.problems)
 
     @property
@@ -89,7 +89,7 @@ Frames = list[dict[str, Any]]
 
 @functools.cache
 def rehearsals() -> dict[Phase, Frames]:
-    """Play each phase without a fault; give what the CLI writes."""
+    """Play each phase without a fault; return the output of the CLI."""
     return anyio.run(_rehearse)
 
 
@@ -105,7 +105,7 @@ async def _rehearsal(phase: Phase) -> Frames:
 
 @functools.cache
 def positions() -> dict[Phase, Position]:
-    """Say where each phase is in what the CLI writes."""
+    """Return the position of each phase in the output of the CLI."""
     return {phase: _position(phase, frames) for phase, frames in rehearsals().items()}
 
 
@@ -165,7 +165,7 @@ async def run_cell(cell: Cell, folder: Path) -> Outcome:
 
 
 def lost(driver: Driver, written: bytes) -> Iterable[str]:
-    """Say what the CLI wrote and nobody was told, or was told twice."""
+    """Report lines of the CLI that were not delivered exactly once."""
     lines = [line for line in written.split(b"\n") if line.strip()]
     events = [it for it in driver.events if isinstance(it, Event) and it.line]
     if [it.line for it in events] != lines:
@@ -180,7 +180,7 @@ def lost(driver: Driver, written: bytes) -> Iterable[str]:
 
 
 def alive(driver: Driver) -> Iterable[str]:
-    """Say what is not over."""
+    """Report leftovers."""
     session = driver.session
     if driver.steps["close"] != COMPLETED:
         yield f"close: {driver.steps['close']}"

@@ -15,7 +15,7 @@ from tests.session.reliability.table import DOCUMENT, Table, problems_of, replac
 
 
 def main() -> int:
-    """Do what the command line says; give the exit status."""
+    """Run the command; return the exit status."""
     parser = argparse.ArgumentParser(prog="scripts/faults", description=__doc__)
     parser.add_argument("--write", action="store_true", help=f"write docs/{DOCUMENT.name}")
     parser.add_argument("--check", action="store_true", help="only look whether it is complete")
@@ -75,6 +75,6 @@ def _print(table: Table) -> None:
 
 
 if __name__ == "__main__":
-    # What a session warns of is what is played here.
+    # The faults provoke warnings of the sessions.
     logging.getLogger("claudewire").setLevel(logging.CRITICAL)
     sys.exit(main())

@@ -1,4 +1,4 @@
-"""What the simulated CLI does in each phase. It is played in memory and in a process of its own.
+"""The scenario of each phase, played in memory and in a process.
 
 The client asks for another model in each phase. The fault hits the answer, or what comes next.
 """
@@ -20,7 +20,7 @@ WORDS = "Grüße ☃ from a turn that is long enough to be cut in many places."
 
 
 async def scenario(chat: Chat) -> None:
-    """Do what the prompt says."""
+    """Play the turn of the prompt."""
     if "rest" in chat.text:
         await chat.say(WORDS)
         chat.engine.spawn(_news(chat))

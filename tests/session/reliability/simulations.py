@@ -1,4 +1,4 @@
-"""The CLI that is faulty, in memory or as a process, and the options to open a session with it."""
+"""The faulty CLI, in memory or as a process, and the options of its session."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from claudewire.wire import ElicitationResult, PreToolUseHookInput
 CLI = (sys.executable, "-m", "claudewire.simulator")
 SCENARIO = f"{Path(__file__).with_name('scenario.py')}:scenario"
 LOOK = 0.005
-"""Seconds between two looks at something that nobody announces."""
+"""Seconds between two polls."""
 
 
 class Tapped(SimulatedCLI):
-    """A CLI in memory of which is known what it has written."""
+    """A CLI in memory that records its output."""
 
     def __init__(self, *given: Any, **options: Any) -> None:
         super().__init__(*given, **options)
@@ -40,7 +40,7 @@ class Tapped(SimulatedCLI):
 
 
 def in_memory(launch: Launch) -> Tapped:
-    """Do in memory what would be done by a process."""
+    """Start the CLI in memory instead of a process."""
     cli = Tapped(
         scenario,
         argv=launch.argv[len(CLI) :],
@@ -54,7 +54,7 @@ def in_memory(launch: Launch) -> Tapped:
 
 
 def noted(log: Path) -> bytes:
-    """What a simulated CLI that is a process says that it has written."""
+    """Return the lines that a simulated CLI in a process has written, by its log."""
     lines = (line.split() for line in log.read_text(encoding="ascii").splitlines())
     return b"".join(bytes.fromhex(data) for _, kind, data in lines if kind == "<")
 
@@ -67,7 +67,7 @@ class Gate:
         self.open = threading.Event()
 
     async def wait(self) -> None:
-        """Wait in a handler, whatever thread the application is in."""
+        """Wait in a handler, in any thread."""
         self.reached.set()
         while not self.open.is_set():  # noqa: ASYNC110 (it is opened in another thread)
             await anyio.sleep(LOOK)
@@ -79,7 +79,7 @@ def add(a: int, b: int) -> int:
 
 
 def options_for(case: Case, phase: Phase, faults: str, gate: Gate, log: Path | None) -> Options:
-    """Return what a session is opened with.
+    """Return the options of a session.
 
     Args:
         case: has the bounds.

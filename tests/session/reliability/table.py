@@ -61,7 +61,7 @@ def _between(text: str) -> str:
 
 
 def problems_of(text: str) -> list[str]:
-    """Say what the table of a document lacks, or has too much."""
+    """Report missing and surplus entries of the table."""
     table = read(text)
     wanted = [case.title for case in CASES]
     found = [] if list(table) == wanted else [f"its faults are not {', '.join(wanted)}"]

@@ -1,27 +1,19 @@
-"""What is known to break in other libraries that drive the same CLI does not break here.
+"""Defects of other libraries that drive the same CLI do not occur here.
 
-Measured on the official Python SDK 0.2.182, and shown here by the tests that `docs/comparison.md`
-names beside each. P1 to P8 are probes of a running program, 1 to 22 are points of its code. Two
-points have no test, because there is nothing here that could have the defect:
-
-| point | what it is about | why there is no test |
-|---|---|---|
-| 15 | a title of a session that is taken from a tool's input | nothing here reads transcripts |
-| 18 | unchecked writes and blocking I/O when transcripts change | nothing here writes transcripts |
+The defects were measured on the official Python SDK 0.2.182; `docs/comparison.md` lists them. P1 to
+P8 are probes of a running program, 1 to 22 are points of its code. Other test files show P1, P2, P4
+and 1.
 """
 
 from __future__ import annotations
 
 import json
-import logging
-import math
 import os
 import stat
 import sys
 import tempfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from textwrap import dedent
 from typing import Any
 
 import anyio
@@ -32,7 +24,7 @@ from tests.helpers import programs
 from tests.helpers.cancellation import WAYS, Operation, at_every_point
 from tests.helpers.peer import SOON, Peer, Through
 from tests.helpers.processes import PATIENCE, death, is_alive
-from tests.helpers.sessions import SOME_CLI, allow, opened, options, soon
+from tests.helpers.sessions import SOME_CLI, connected, options, soon, start_with
 
 import claudewire
 from claudewire import (
@@ -56,7 +48,6 @@ from claudewire import (
 )
 from claudewire.errors import TransportClosed
 from claudewire.policy import DecisionRecord
-from claudewire.simulator.faults import SplitEveryByte, SplitUTF8
 from claudewire.testing import Chat, SimulatedCLI
 from claudewire.transport import Launch, Transport
 from claudewire.wire import (
@@ -81,15 +72,12 @@ from claudewire.wire import (
 pytestmark = pytest.mark.anyio
 
 BASH = {"command": "ls"}
-VERSIONS = ["2.1.17", "2.1.325"]
-"""One that says nothing about whose a result is, and one that does."""
-
 UNHURRIED = Timeouts(start=PATIENCE, request=PATIENCE, exit=PATIENCE, drain=PATIENCE)
-"""For programs that do what they are asked, on a busy machine."""
+"""For programs that obey, on a busy machine."""
 
 
 def line(type: str, **fields: Any) -> bytes:
-    """What a CLI writes, to the letter."""
+    """Return a line of a CLI, unchecked."""
     return json.dumps({"type": type, **fields}, ensure_ascii=False).encode() + b"\n"
 
 
@@ -106,7 +94,7 @@ def with_program(command: list[str], **changes: Any) -> Session:
 
 
 async def turn_of(session: Session, peer: Peer, *lines: bytes) -> claudewire.Turn[Any]:
-    """A turn in which the CLI writes these lines, and which is over."""
+    """Play a whole turn in which the CLI writes these lines."""
     turn = session.send("go")
     await peer.hear_prompt()
     await peer.write(b"".join(lines) + result())
@@ -115,53 +103,10 @@ async def turn_of(session: Session, peer: Peer, *lines: bytes) -> claudewire.Tur
 
 
 def told(messages: tuple[Any, ...]) -> list[Any]:
-    """What the model was told by its tools."""
+    """Return the results of tools that the model got."""
     users = [it for it in messages if isinstance(it, UserMessage)]
     blocks = [block for it in users if isinstance(it.content, list) for block in it.content]
     return [block.content for block in blocks if isinstance(block, ToolResultBlock)]
-
-
-# --- P1, P2, 1: nobody reads ----------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("count", [50, 150])
-async def test_unread_messages_delay_no_permission_or_interrupt(
-    count: int,
-) -> None:
-    ran = anyio.Event()
-
-    async def agent(chat: Chat) -> None:
-        for number in range(count):
-            await chat.say(str(number))
-        await chat.use("Bash", BASH, run=lambda input: ran.set())
-        await chat.sleep(math.inf)
-
-    with anyio.fail_after(SOON):
-        async with with_cli(SimulatedCLI(agent), on_permission=allow) as session:
-            turn = session.send("go")
-            await ran.wait()
-            receipt = await session.interrupt()
-            assert receipt.acknowledged
-            assert receipt.turn is turn
-            assert turn.unread > count
-            said = [it.text async for it in turn if isinstance(it, AssistantMessage)]
-    assert [text for text in said if text] == [str(number) for number in range(count)]
-
-
-async def test_interrupt_right_after_a_prompt_is_acknowledged() -> None:
-    """Two calls, one after the other, and nobody iterates."""
-
-    async def agent(chat: Chat) -> None:
-        for number in range(400):
-            await chat.say(str(number))
-        await chat.sleep(math.inf)
-
-    with anyio.fail_after(SOON):
-        async with with_cli(SimulatedCLI(agent)) as session:
-            turn = session.send("go")
-            receipt = await session.interrupt()
-            assert receipt.acknowledged
-            assert turn.is_over
 
 
 # --- P3, 3: long lines ----------------------------------------------------------------------------
@@ -182,10 +127,8 @@ async def test_long_line_arrives_and_the_next_turn_is_complete(size: int) -> Non
 
 
 async def test_line_over_max_line_is_an_event() -> None:
-    """The limit is one of bytes, as it says."""
-    peer = Peer()
-    with anyio.fail_after(SOON):
-        session = await opened(peer, max_line=1000)
+    """The limit counts bytes, not characters."""
+    async with connected(max_line=1000) as (session, peer):
         short = line("note", text="ü" * 400)
         long = line("note", text="ü" * 600)
         assert len(short.decode()) < len(long.decode()) < 1000 < len(long)
@@ -196,43 +139,14 @@ async def test_line_over_max_line_is_an_event() -> None:
         assert oversize.length == len(long) - 1
         assert oversize.head.startswith(b'{"type": "note"')
         assert (await turn_of(session, peer)).state is TurnState.DONE
-        await session.close()
 
 
-# --- P4, 14: whose turn is it? --------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-async def test_unsolicited_turn_shifts_no_reply(version: str) -> None:
-    woke = anyio.Event()
-
-    async def agent(chat: Chat) -> None:
-        if chat.text == "q1":
-            task = chat.start_task("build")
-            await chat.say("answer to q1")
-            task.finish()
-        elif chat.prompt is None:
-            await chat.say("I woke up")
-            woke.set()
-        else:
-            await chat.say(f"answer to {chat.text}")
-
-    with anyio.fail_after(SOON):
-        async with with_cli(SimulatedCLI(agent, version=version)) as session:
-            assert (await session.send("q1")).text == "answer to q1"
-            await woke.wait()
-            for prompt in ("q2", "q3"):
-                assert (await session.send(prompt)).text == f"answer to {prompt}"
-            turn = await anext(aiter(session.unsolicited))
-            assert not turn.was_asked_for
-            assert (await turn).text == "I woke up"
+# --- P4, 14: the turn of a message ----------------------------------------------------------------
 
 
 async def test_unsolicited_turn_may_come_before_the_reply() -> None:
-    """The CLI was not idle when the prompt was sent, which nobody could know."""
-    peer = Peer()
-    with anyio.fail_after(SOON):
-        session = await opened(peer)
+    """The CLI was busy when the prompt was sent, and had not reported it."""
+    async with connected() as (session, peer):
         turn = session.send("q2")
         await peer.hear_prompt()
         assistant = {"role": "assistant", "content": "I woke up"}
@@ -241,32 +155,6 @@ async def test_unsolicited_turn_may_come_before_the_reply() -> None:
         await peer.write(result("answer to q2", user_message_uuid=turn.uuid))
         assert (await turn).text == "answer to q2"
         assert (await (await anext(aiter(session.unsolicited)))).text == "I woke up"
-        await session.close()
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-async def test_interrupted_turn_shifts_no_reply_of_the_queue(version: str) -> None:
-    began = anyio.Event()
-
-    async def agent(chat: Chat) -> None:
-        if chat.text == "endless":
-            await chat.say("I begin")
-            began.set()
-            await chat.sleep(math.inf)
-        await chat.say(f"answer to {chat.text}")
-
-    with anyio.fail_after(SOON):
-        async with with_cli(SimulatedCLI(agent, version=version)) as session:
-            endless = session.send("endless")
-            queued = [session.send(f"q{number}") for number in range(3)]
-            await began.wait()
-            receipt = await session.interrupt()
-            assert receipt.turn is endless
-            assert receipt.still_queued == tuple(queued)
-            assert not (await endless).ok
-            replies = [(await turn).text for turn in queued]
-            assert replies == ["answer to q0", "answer to q1", "answer to q2"]
-            assert (await session.send("q3")).text == "answer to q3"
 
 
 # --- P5, 11: the cause is on stderr ---------------------------------------------------------------
@@ -286,7 +174,6 @@ async def test_error_has_the_stderr_of_the_cli(listening: bool) -> None:
     assert caught.value.evidence.stderr == "fatal: the disk is full\n"
     assert "fatal: the disk is full" in str(caught.value)
     assert "".join(heard) == ("fatal: the disk is full\n" if listening else "")
-    # and what it had said before is not lost
     assert [it.text for it in turn.messages if isinstance(it, AssistantMessage)] == ["I will try."]
 
 
@@ -294,11 +181,9 @@ async def test_error_has_the_stderr_of_the_cli(listening: bool) -> None:
 
 
 async def test_message_of_an_unknown_type_is_delivered() -> None:
-    peer = Peer()
     unknown: dict[str, Any] = {"type": "from_the_future", "uuid": "u", "depth": [1, 2]}
     known = {"type": "tool_progress", "tool_use_id": "t", "tool_name": "Bash"}
-    with anyio.fail_after(SOON):
-        session = await opened(peer)
+    async with connected() as (session, peer):
         events = session.events()
         turn = await turn_of(session, peer, line(**unknown), line(**known))
         future, progress, _ = turn.messages
@@ -307,7 +192,6 @@ async def test_message_of_an_unknown_type_is_delivered() -> None:
         assert progress.raw["tool_use_id"] == "t"
         assert [it async for it in turn] == list(turn.messages)
         assert future in events.take()
-        await session.close()
 
 
 @pytest.mark.parametrize(
@@ -323,10 +207,8 @@ async def test_message_of_an_unknown_type_is_delivered() -> None:
 async def test_malformed_line_is_an_event_and_the_turn_goes_on(
     bad: bytes, kind: type[InvalidLine | Malformed]
 ) -> None:
-    peer = Peer()
     word = line("assistant", message={"role": "assistant", "content": "word"})
-    with anyio.fail_after(SOON):
-        session = await opened(peer)
+    async with connected() as (session, peer):
         turn = await turn_of(session, peer, word, bad, word)
         assert [type(it) for it in turn.messages] == [
             AssistantMessage,
@@ -338,7 +220,6 @@ async def test_malformed_line_is_an_event_and_the_turn_goes_on(
         assert notice.head == bad[:-1]
         assert notice.reason
         assert (await turn_of(session, peer, word)).state is TurnState.DONE
-        await session.close()
 
 
 MISSING = {
@@ -369,9 +250,7 @@ MISSING = {
     ],
 )
 async def test_message_without_a_field_is_delivered(what: str, kind: type[Message]) -> None:
-    peer = Peer()
-    with anyio.fail_after(SOON):
-        session = await opened(peer)
+    async with connected() as (session, peer):
         turn = session.send("go")
         await peer.hear_prompt()
         await peer.write(MISSING[what] + result())
@@ -381,58 +260,6 @@ async def test_message_without_a_field_is_delivered(what: str, kind: type[Messag
         assert first.raw == json.loads(MISSING[what])
         assert type(first) is kind
         assert session.state is SessionState.READY
-        await session.close()
-
-
-class Breaking(Through):
-    """A transport that breaks while the CLI lives on."""
-
-    def __init__(self, inner: Transport) -> None:
-        super().__init__(inner)
-        self.broken = anyio.Event()
-
-    async def receive(self) -> bytes:
-        async with anyio.create_task_group() as tasks:
-            found: list[bytes] = []
-
-            async def get() -> None:
-                found.append(await self.inner.receive())
-                tasks.cancel_scope.cancel()
-
-            tasks.start_soon(get)
-            await self.broken.wait()
-            tasks.cancel_scope.cancel()
-        if not found:
-            raise OSError("the cable is torn")
-        return found[0]
-
-
-async def test_every_call_after_a_failed_read_raises_its_error() -> None:
-    peer = Peer()
-    torn = Breaking(peer.transport)
-    with anyio.fail_after(SOON):
-        session = with_cli(torn)
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(peer.welcome)
-            await session.start()
-        turn = session.send("go")
-        await peer.hear_prompt()
-        torn.broken.set()
-        with pytest.raises(Error) as caught:
-            await turn
-        assert "the cable is torn" in repr(caught.value.__cause__)
-        assert session.state is SessionState.FAILED
-        for _ in range(2):
-            with pytest.raises(Error) as again:
-                session.send("and now")
-            assert again.value is caught.value
-            with pytest.raises(Error) as again:
-                await session.mcp_status()
-            assert again.value is caught.value
-        with pytest.raises(Error) as again:
-            await anext(turn)
-        assert again.value is caught.value
-        await session.close()
 
 
 # --- P8, 9, 10: the end of the process ------------------------------------------------------------
@@ -452,7 +279,7 @@ async def test_no_child_of_the_cli_is_left(how: str) -> None:
 async def test_output_after_the_end_of_input_is_read(
     tmp_path: Path,
 ) -> None:
-    """It is more than fits into a pipe: a CLI that nobody listens to could not exit."""
+    """The output does not fit into a pipe: without a reader the CLI could not exit."""
     diary = tmp_path / "diary"
     session = with_program(
         programs.TALKS_AT_THE_END,
@@ -468,37 +295,9 @@ async def test_output_after_the_end_of_input_is_read(
     assert diary.read_text(encoding="utf-8") == "went by itself"
 
 
-async def test_program_that_ends_prints_nothing_on_stderr(
-    anyio_backend: str, tmp_path: Path
-) -> None:
-    """Nothing is left open whose end could come after that of the event loop."""
-    script = tmp_path / "program.py"
-    script.write_text(
-        dedent(
-            """
-            import sys
-            import anyio
-            import claudewire
-
-            async def main():
-                cli = [sys.executable, "-m", "claudewire.simulator"]
-                async with claudewire.open(cli=cli) as session:
-                    await session.send("hello")
-
-            anyio.run(main, backend=sys.argv[1])
-            """
-        ),
-        encoding="utf-8",
-    )
-    command = [sys.executable, "-W", "default", str(script), anyio_backend]
-    with anyio.fail_after(PATIENCE):
-        done = await anyio.run_process(command, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
-
-
 @pytest.mark.parametrize(("backend", "how"), WAYS)
 def test_cancelled_close_ends_the_process(backend: str, how: str) -> None:
-    """Even one that minds neither the end of its input nor SIGTERM; even by force, and again."""
+    """The process ignores the end of its input and SIGTERM."""
     timeouts = Timeouts(start=PATIENCE, exit=0.05, terminate=0.05, drain=0.05)
 
     async def try_it(cancel: Callable[[Operation], Awaitable[bool]]) -> bool:
@@ -530,9 +329,7 @@ def test_cancelled_close_ends_the_process(backend: str, how: str) -> None:
 async def test_refused_request_is_an_error_with_its_code(
     code: str, kind: type[RequestError]
 ) -> None:
-    peer = Peer()
-    with anyio.fail_after(SOON):
-        session = await opened(peer)
+    async with connected() as (session, peer):
         async with anyio.create_task_group() as tasks:
 
             async def refuse() -> None:
@@ -544,20 +341,17 @@ async def test_refused_request_is_an_error_with_its_code(
         assert type(caught.value) is kind
         assert isinstance(caught.value, RequestError)
         assert (caught.value.request, caught.value.code) == ("mcp_status", code)
-        await session.close()
 
 
 def pending(session: Session) -> dict[str, Any]:
-    """The requests of ours that wait for an answer, as the session remembers them."""
+    """Return the requests in flight, as the session remembers them."""
     link = session._core.link
     assert link is not None
     return {**link.connection.asked, **link._asked}
 
 
 async def test_request_of_a_cancelled_caller_is_withdrawn() -> None:
-    peer = Peer()
-    with anyio.fail_after(SOON):
-        session = await opened(peer)
+    async with connected() as (session, peer):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(session.request, GetSettings())
             request = await peer.hear_request(GetSettings)
@@ -565,15 +359,14 @@ async def test_request_of_a_cancelled_caller_is_withdrawn() -> None:
             tasks.cancel_scope.cancel()
         assert (await peer.hear(Cancel)).id == request.id
         assert pending(session) == {}
-        # An answer that was already on its way does no harm.
+        # A late answer does no harm.
         success = {"subtype": "success", "request_id": request.id, "response": {}}
         await peer.write(line("control_response", response=success))
         assert (await turn_of(session, peer)).state is TurnState.DONE
-        await session.close()
 
 
 class Deaf(Through):
-    """A transport over which nothing more can be sent, from a moment on."""
+    """A transport whose `send` can be made to fail."""
 
     is_deaf = False
 
@@ -588,9 +381,7 @@ async def test_unwritable_request_is_an_error_and_forgotten() -> None:
     deaf = Deaf(peer.transport)
     with anyio.fail_after(SOON):
         session = with_cli(deaf)
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(peer.welcome)
-            await session.start()
+        await start_with(session, peer)
         deaf.is_deaf = True
         with pytest.raises(CLIError) as caught:
             await session.request(GetSettings())
@@ -600,7 +391,7 @@ async def test_unwritable_request_is_an_error_and_forgotten() -> None:
 
 
 async def test_refusal_without_an_id_answers_the_only_request() -> None:
-    """So the newest CLI answers an opening that it does not understand."""
+    """The newest CLI answers a malformed `initialize` this way."""
     peer = Peer()
     session = with_cli(peer.transport)
     with anyio.fail_after(SOON):
@@ -681,7 +472,6 @@ async def test_no_secret_or_large_value_is_on_the_command_line(tmp_path: Path) -
 
 
 async def test_suggestion_goes_back_unchanged() -> None:
-    peer = Peer()
     suggestion = {
         "type": "addRules",
         "rules": [{"toolName": "Bash", "from_the_future": 1}],
@@ -693,8 +483,7 @@ async def test_suggestion_goes_back_unchanged() -> None:
     async def decide(request: PermissionRequest) -> PermissionResult:
         return request.allow(remember=[0, "Read"])
 
-    with anyio.fail_after(SOON):
-        session = await opened(peer, on_permission=decide)
+    async with connected(on_permission=decide) as (_, peer):
         fields = {"tool_name": "Bash", "input": BASH, "permission_suggestions": [suggestion]}
         body = {"subtype": "can_use_tool", **fields}
         await peer.write(line("control_request", request_id="r1", request=body))
@@ -702,11 +491,10 @@ async def test_suggestion_goes_back_unchanged() -> None:
         first, second = answer.raw["response"]["response"]["updatedPermissions"]
         assert first == suggestion
         assert second["rules"] == [{"toolName": "Read"}]
-        await session.close()
 
 
 async def test_denial_that_stops_the_turn_keeps_its_reason() -> None:
-    """The CLI does not tell it to the model, as `deny` says; it is not lost all the same."""
+    """The CLI does not pass the reason to the model; the audit has it."""
     records: list[DecisionRecord] = []
 
     async def agent(chat: Chat) -> None:
@@ -732,33 +520,6 @@ async def test_denial_that_stops_the_turn_keeps_its_reason() -> None:
     assert [it.reason for it in records] == ["not on a Sunday"]
 
 
-@pytest.mark.parametrize("blamed", ["permission", "hook"])
-async def test_exception_of_a_callback_is_not_told_to_the_model(
-    blamed: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    async def agent(chat: Chat) -> None:
-        await chat.use("Bash", BASH)
-
-    def fail(it: Any) -> Any:
-        raise ValueError("the password is swordfish")
-
-    failing: dict[str, Any] = {"on_permission": fail}
-    if blamed == "hook":
-        hook = claudewire.Hook(fail, on_failure="block_here")
-        failing = {"hooks": {"PreToolUse": hook}, "on_permission": allow}
-    with anyio.fail_after(SOON):
-        async with with_cli(SimulatedCLI(agent), **failing) as session:
-            turn = session.send("go")
-            assert (await turn).denials
-    assert told(turn.messages)
-    assert "swordfish" not in repr([it.line for it in turn.messages])
-    (record,) = [it for it in caplog.records if it.levelno == logging.ERROR]
-    assert record.exc_info is not None
-    assert "the password is swordfish" in str(record.exc_info[1])
-    logger = {"permission": "claudewire.approvals", "hook": "claudewire.hooks"}[blamed]
-    assert record.name == logger
-
-
 ASKED: dict[str, Any] = {
     "permission": CanUseTool("Bash", BASH, tool_use_id="toolu_1"),
     "hook": HookCallback(
@@ -776,7 +537,7 @@ ASKED: dict[str, Any] = {
 
 
 async def withdraw(session: Session, peer: Peer, asked: str, has_begun: Callable[[], bool]) -> None:
-    """Let the CLI ask something, and take it back while somebody is at it."""
+    """Let the CLI make a request, and withdraw it while its handler runs."""
     id = await peer.ask(ASKED[asked])
     await soon(has_begun)
     await peer.say(Cancel(id=id))
@@ -797,33 +558,19 @@ async def test_withdrawn_request_cancels_its_callback(asked: str) -> None:
 
     hook = claudewire.Hook(wait, timeout=10 * SOON)
     changes: dict[str, Any] = {"on_permission": wait, "hooks": {"PreToolUse": hook}}
-    peer = Peer()
-    with anyio.fail_after(SOON):
-        session = await opened(peer, **changes)
+    async with connected(**changes) as (session, peer):
         await withdraw(session, peer, asked, lambda: seen == ["begun"])
         assert seen == ["begun", "cancelled"]
         assert not session.inbox.pending
         assert (await turn_of(session, peer)).state is TurnState.DONE
-        await session.close()
     assert not [it for it in peer.heard if isinstance(it, Answer)]
 
 
-# --- what else users of others report -------------------------------------------------------------
-
-
-@pytest.mark.parametrize("fault", [SplitUTF8(), SplitEveryByte()])
-async def test_text_may_be_split_anywhere(fault: SplitUTF8 | SplitEveryByte) -> None:
-    async def agent(chat: Chat) -> None:
-        await chat.say("Grüße ☃ 你好 🎉   \u2028 and   spaces")
-
-    with anyio.fail_after(SOON):
-        async with with_cli(SimulatedCLI(agent, faults=[fault])) as session:
-            reply = await session.send("go")
-    assert reply.text == "Grüße ☃ 你好 🎉   \u2028 and   spaces"
+# --- other reports -------------------------------------------------------------
 
 
 async def test_run_serves_requests_after_its_result() -> None:
-    """A task in the background ends, and the CLI goes on by itself, after a moment of idleness."""
+    """A background task ends, and the idle CLI starts a turn."""
     peer = Peer()
     replies: list[str] = []
     decided: list[str] = []

@@ -1,4 +1,4 @@
-"""Whatever goes wrong, and whenever: a typed error or a completed turn, and nothing is left.
+"""Every fault in every phase ends in a typed error or a completed turn, without leftovers.
 
 `scripts/faults` plays the rest of the matrix: real processes on the other backends too.
 """
@@ -49,7 +49,7 @@ def outcomes(case: Case, flavour: Flavour, carrier: Carrier) -> list[Outcome]:
 
 @all_backends
 @all_cases
-def test_a_fault_is_survived_or_ends_in_a_typed_error_and_nothing_is_lost(
+def test_fault_is_survived_or_ends_in_a_typed_error(
     case: Case, flavour: Flavour, carrier: Carrier
 ) -> None:
     broken = {it.cell.phase: it.problems for it in outcomes(case, flavour, carrier) if it.problems}
@@ -58,35 +58,31 @@ def test_a_fault_is_survived_or_ends_in_a_typed_error_and_nothing_is_lost(
 
 @all_backends
 @all_cases
-def test_what_becomes_of_it_is_what_the_document_says(
-    case: Case, flavour: Flavour, carrier: Carrier
-) -> None:
+def test_outcome_is_the_documented_one(case: Case, flavour: Flavour, carrier: Carrier) -> None:
     found = {it.cell.phase: it.summary for it in outcomes(case, flavour, carrier)}
     assert found == {phase: documented()[case.title][phase] for phase in found}
 
 
 @all_backends
-def test_no_process_no_task_and_no_file_descriptor_is_left(
-    flavour: Flavour, carrier: Carrier
-) -> None:
+def test_no_process_task_or_file_descriptor_is_left(flavour: Flavour, carrier: Carrier) -> None:
     assert batch(flavour, carrier).left == ()
 
 
 @all_backends
-def test_one_process_of_the_test_run_has_all_tests_of_a_batch(
+def test_one_worker_has_all_tests_of_a_batch(
     flavour: Flavour, carrier: Carrier, request: pytest.FixtureRequest
 ) -> None:
-    """Otherwise each process would play it; pytest-xdist tells groups by the end of their ids."""
+    """Otherwise each worker would play it; pytest-xdist groups tests by the end of their ids."""
     if request.config.getoption("loadgroup", False):
         assert request.node.nodeid.endswith(f"@{flavour}-{carrier}")
 
 
-def test_every_fault_of_the_doubles_is_played_in_every_phase() -> None:
+def test_every_fault_is_played_in_every_phase() -> None:
     played = {(name, phase) for case in CASES for name in case.names for phase in case.phases}
     assert played == {(name, phase) for name in FAULTS for phase in Phase}
 
 
-def test_the_document_has_every_fault_and_every_phase() -> None:
+def test_document_has_every_fault_and_every_phase() -> None:
     assert problems_of(DOCUMENT.read_text(encoding="utf-8")) == []
 
 
@@ -107,7 +103,7 @@ def kind(phase: Phase, number: int) -> str:
         (Phase.CLOSING, "control_response"),
     ],
 )
-def test_a_fault_hits_what_its_phase_is_about(phase: Phase, moment: str) -> None:
+def test_fault_hits_the_frame_of_its_phase(phase: Phase, moment: str) -> None:
     assert kind(phase, positions()[phase].moment) == moment
 
 
@@ -115,9 +111,7 @@ def test_a_fault_hits_what_its_phase_is_about(phase: Phase, moment: str) -> None
     ("phase", "request_put"),
     [(Phase.PERMISSION, "can_use_tool"), (Phase.HOOK, "hook_callback"), (Phase.CLOSING, "")],
 )
-def test_a_phase_is_pending_when_its_request_has_been_put_and_not_been_answered(
-    phase: Phase, request_put: str
-) -> None:
+def test_phase_is_pending_while_its_request_is_open(phase: Phase, request_put: str) -> None:
     before = [kind(phase, number) for number in range(1, positions()[phase].moment)]
     assert not request_put or request_put in before
     assert "success" not in before

@@ -1,4 +1,4 @@
-"""However a session ends, no process and no private file of it is left, also if we are killed."""
+"""No process and no private file outlives a session, even after SIGKILL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What real CLIs do, as a table of behaviours and versions.
+"""The behaviour of real CLIs, as a table of behaviours and versions.
 
 Each behaviour is a small async function in one of the modules by subject, which uses the public
 API and is given a `Stage`. pytest runs some of the table (`tests/judges/real/test_matrix.py`), and

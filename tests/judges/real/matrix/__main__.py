@@ -1,4 +1,4 @@
-"""The command behind `scripts/matrix`; `--help` says what it can do."""
+"""The command behind `scripts/matrix`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .runner import Outcome, Verdict, chosen, run
 from .wire_changes import compare, nearest, record_all
 
 LANES = max(2, (os.cpu_count() or 1) + 1)
-"""How many CLIs work at the same time: they wait a lot."""
+"""The number of CLIs at the same time: each is idle most of the time."""
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
@@ -66,7 +66,7 @@ is above) or lacks what is asked for:
 
 
 class Progress:
-    """Prints and counts what comes of each cell."""
+    """Prints and counts the outcome of each cell."""
 
     def __init__(self, results: Results) -> None:
         self.cells = 0
@@ -77,7 +77,7 @@ class Progress:
 
     @property
     def seconds(self) -> float:
-        """How long it has taken so far."""
+        """Return the elapsed time."""
         return time.monotonic() - self._begun
 
     def __call__(self, version: str, behaviour: Behaviour, outcome: Outcome) -> None:
@@ -101,7 +101,7 @@ def install(versions: Sequence[str]) -> None:
 
 def main(arguments: Sequence[str]) -> int:
     given = parse(arguments)
-    # Behaviours provoke what is logged: failing handlers, killed CLIs.
+    # Behaviours provoke warnings: failing handlers, killed CLIs.
     logging.disable(logging.CRITICAL)
     if given.wire:
         print(compare(*given.wire))
@@ -125,7 +125,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def finish(given: argparse.Namespace, behaviours: Sequence[Behaviour], progress: Progress) -> int:
-    """Print what came of it, keep it, and write the page; return the exit status."""
+    """Print and keep the outcomes, and write the page; return the exit status."""
     results = progress.results
     missing = [
         f"{version} {it.name}: it was not played"

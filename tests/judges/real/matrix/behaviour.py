@@ -1,4 +1,4 @@
-"""A behaviour: a sentence, a function that shows whether it holds, and what the model says in it.
+"""A behaviour: a sentence, a function that checks it, and the replies of the model.
 
     @shared("A denied tool does not run, and the model is told why", [touch("denied"), "Then not."])
     async def denied(stage: Stage) -> None:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 Play = Callable[["Stage"], Awaitable[None]]
 Replies = Sequence[LooseReply] | Mapping[str, Sequence[LooseReply]]
-"""What the model says: call by call, to the only prompt, or to each by its key."""
+"""The replies of the model: for the only prompt, or for each prompt by its key."""
 
 VERSIONS = ("2.1.17", "2.1.197", "2.1.250", "2.1.325", "2.1.327")
 """The columns of the table."""
@@ -41,7 +41,7 @@ class Lacking(Exception):
 
 
 class Deviation(Exception):
-    """The CLI does something wrong, which no SDK can mend; the message says what."""
+    """A mistake of the CLI that no SDK can repair; the message describes it."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Behaviour:
         return self.play.__module__.rpartition(".")[2]
 
     def prompt(self, key: str = "") -> str:
-        """What a prompt contains that these replies are for."""
+        """The text by which these replies recognise their prompt."""
         return f"({self.name}.{key})" if key else f"({self.name})"
 
     def add_to(self, script: APIScript) -> None:
@@ -91,11 +91,11 @@ class Behaviour:
             script.on(self.prompt(key), *replies)
 
     def may_lack(self, version: str) -> bool:
-        """Whether a version may not have it, as far as was measured."""
+        """Return whether a version may lack the behaviour, as measured."""
         return bool(self.since) and parse_version(version) < parse_version(self.since)
 
     def must_lack(self, version: str) -> bool:
-        """Whether a version was seen not to have it."""
+        """Return whether a version was measured to lack the behaviour."""
         return self.may_lack(version) and version in VERSIONS
 
 
@@ -113,7 +113,7 @@ def shared(
 def alone(
     title: str, replies: Replies = ("Done.",), **fields: object
 ) -> Callable[[Play], Behaviour]:
-    """Add a behaviour that opens sessions of its own."""
+    """Add a behaviour that opens its own sessions."""
     return _adder(title, replies, {**fields, "alone": True})
 
 

@@ -1,4 +1,4 @@
-"""What the model uses in several behaviours."""
+"""Tools and replies that several behaviours share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which conversation: begun, continued, forked."""
+"""Conversations: new, continued, forked."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TWO = {"a": ["First."], "b": ["Second."]}
 
 
 def remembers(stage: Stage) -> bool:
-    """Whether the model was told of the first prompt with the last one."""
+    """Return whether the last request to the model has the first prompt."""
     return stage.prompt("a") in str(stage.turns[-1].messages)
 
 
@@ -117,5 +117,5 @@ async def told_then_restarted(stage: Stage) -> None:
 
 
 def options(stage: Stage) -> dict[str, Any]:
-    """Each of these behaviours has options of its own."""
+    """Each of these behaviours has its own options."""
     return {}

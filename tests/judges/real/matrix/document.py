@@ -13,7 +13,7 @@ from .runner import SUBJECTS, Outcome, Verdict
 DOCUMENT = ROOT / "docs" / "build" / "compatibility.md"
 
 Results = dict[str, dict[str, Outcome]]
-"""What came of each behaviour, by version and name."""
+"""The outcome of each behaviour, by version and name."""
 
 SIGNS = {Verdict.HOLDS: "✓", Verdict.LACKS: "✗", Verdict.DEVIATES: "~"}
 
@@ -35,7 +35,7 @@ everything, prints the changes on its wire, and says what to do.
 
 
 class Notes:
-    """Numbers what is said below the table, each text once."""
+    """Numbers the notes below the table, each text once."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""What goes wrong outside: the API, flags, keys."""
+"""Failures outside: the API, flags, keys."""
 
 from __future__ import annotations
 

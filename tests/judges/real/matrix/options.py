@@ -16,7 +16,7 @@ from .stage import Stage
 
 @dataclass
 class Count:
-    """What structured output is asked for."""
+    """The type of the structured output."""
 
     files: int
     unit: str = "files"

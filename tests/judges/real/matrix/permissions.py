@@ -1,4 +1,4 @@
-"""Permissions, questions and plans: what a person decides, and what becomes of it."""
+"""Permissions, questions and plans: decisions of a person and their effects."""
 
 from __future__ import annotations
 
@@ -305,7 +305,7 @@ async def withdrawn_permission(stage: Stage) -> None:
 
 
 async def _told_about(stage: Stage, answer: Any) -> str:
-    """What the model is told when the two questions are answered so."""
+    """Return the text that the model gets for these answers to the two questions."""
     stage.on_question = answer
     assert (await stage.ask()).text == "So be it."
     return stage.told[-1]

@@ -1,4 +1,4 @@
-"""The processes of a session, and that none is left."""
+"""The processes of a session, and their end."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ BACKGROUND = bash("tail -f /dev/null", run_in_background=True)
 
 
 def options(stage: Stage) -> dict[str, Any]:
-    """Each of these behaviours has a session of its own."""
+    """Each of these behaviours opens its own session."""
     return {}
 
 
 async def close(stage: Stage, **how: bool) -> None:
-    """Close the session with nobody else to end processes, and look whether anything is left."""
+    """Close the session while the servers of the cage are paused, and check for leftovers."""
     with stage.without_servers():
         await stage.session.close(**how)
         stage.check_nothing_left()
@@ -181,7 +181,7 @@ async def terminated(stage: Stage) -> None:
 async def killed_and_restarted(stage: Stage) -> None:
     async with stage.open() as session:
         reply = await stage.ask("a")
-        # A CLI writes its transcript after the reply, and what it has not written dies with it.
+        # A CLI writes its transcript after the reply; unwritten lines die with it.
         await until(lambda: "First." in stage.transcript(reply.session_id))
         assert session.pid is not None
         os.kill(session.pid, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""What the model is told, besides the prompts of the user."""
+"""Texts for the model besides the prompts of the user."""
 
 from __future__ import annotations
 

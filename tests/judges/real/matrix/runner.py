@@ -1,4 +1,4 @@
-"""Plays behaviours with a version of the CLI, and says what came of each."""
+"""Plays behaviours with a version of the CLI, and reports the outcome of each."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ LONG = 60.0
 
 
 class Verdict(StrEnum):
-    """What came of a behaviour."""
+    """The outcome of a behaviour."""
 
     HOLDS = "holds"
     LACKS = "not in this version"
@@ -54,14 +54,14 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Outcome:
-    """One cell of the table: what came of it, and how that shows."""
+    """One cell of the table: its outcome and the evidence."""
 
     verdict: Verdict
     evidence: str = ""
 
 
 Group = tuple[Behaviour, ...]
-"""What is played in one session, or one behaviour that is alone."""
+"""The behaviours of one session, or a single one."""
 
 Report = Callable[[str, Behaviour, Outcome], object]
 
@@ -93,7 +93,7 @@ def shared_options(stage: Stage, group: Group) -> dict[str, Any]:
 
 
 async def play(version: str, group: Group, report: Report, repeat: int = 1) -> None:
-    """Play a group with one version, as often as is asked for, each time with another CLI."""
+    """Play a group with one version repeatedly, each time with a new CLI."""
     for _ in range(repeat):
         if group[0].alone:
             report(version, group[0], await _play_alone(version, group[0]))
@@ -179,7 +179,7 @@ def _says_unsupported(error: Exception) -> str:
 
 
 def expected(behaviour: Behaviour, version: str, outcome: Outcome) -> Outcome:
-    """Let a version lack, or do wrong, only what it is known to.
+    """Accept only known gaps and mistakes of a version.
 
     With versions that are no column of the table, what was seen counts.
     """
@@ -196,7 +196,7 @@ def expected(behaviour: Behaviour, version: str, outcome: Outcome) -> Outcome:
 
 
 def _failure(error: BaseException) -> str:
-    """Say in a few lines what went wrong, and where in the behaviour."""
+    """Describe a failure, and its place in the behaviour, in a few lines."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     if isinstance(error, TimeoutError) and error.__context__ is not None:

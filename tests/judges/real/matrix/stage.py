@@ -1,4 +1,4 @@
-"""Where a behaviour is played: a cage with one version of the CLI, and sessions with it."""
+"""The stage of a behaviour: a cage with one version of the CLI, and its sessions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SOON = 20.0
 """Seconds within which a process of a tool that has ended is gone, on a busy machine."""
 
 REMINDER = re.compile(r"<system-reminder>.*?</system-reminder>", re.DOTALL)
-"""What a CLI adds to results now and then."""
+"""Text that a CLI sometimes adds to results."""
 
 Handler = Callable[[Any], Any]
 
@@ -61,7 +61,7 @@ class Stage:
         self.forget()
 
     def forget(self) -> None:
-        """Forget what the last behaviour has set."""
+        """Reset the settings of the last behaviour."""
         self.on_permission: Handler = lambda request: request.allow()
         self.on_question: Handler = lambda request: request.skip()
         self.on_plan: Handler = lambda request: request.approve()
@@ -70,7 +70,7 @@ class Stage:
         self._turns_before = len(self.cage.turns) if self._session is not None else 0
 
     def note_permissions(self) -> list[str]:
-        """Allow every tool from now on; return the list of those that are asked about."""
+        """Allow every tool from now on; return the list of the requested ones."""
         asked: list[str] = []
 
         def allow(request: Any) -> Any:
@@ -122,7 +122,7 @@ class Stage:
         self.forget()
 
     def prompt(self, key: str = "") -> str:
-        """What the prompt with this key begins with."""
+        """Return the beginning of the prompt with this key."""
         assert self._behaviour is not None
         return self._behaviour.prompt(key)
 
@@ -136,12 +136,12 @@ class Stage:
 
     @property
     def turns(self) -> list[APIRequest]:
-        """What the model was called with since the behaviour began."""
+        """Return the requests to the model since the behaviour began."""
         return self.cage.turns[self._turns_before :]
 
     @property
     def results(self) -> list[dict[str, Any]]:
-        """What the model was told of its tools, each once.
+        """Return the tool results that the model got, each once.
 
         The first request may have results of a turn before, which was interrupted.
         """
@@ -154,20 +154,20 @@ class Stage:
         return [_text(result.get("content")) for result in self.results]
 
     def has(self, name: str) -> bool:
-        """Whether there is a file of this name."""
+        """Return whether a file of this name exists."""
         return (self.cage.work / name).exists()
 
     def transcript(self, id: str | None) -> str:
-        """What the CLI has written about a conversation so far."""
+        """Return the transcript of a conversation so far."""
         files = self.cage.config.glob(f"projects/*/{id}.jsonl")
         return "".join(it.read_text(encoding="utf-8", errors="replace") for it in files)
 
     def lacks(self, evidence: str) -> NoReturn:
-        """Say that this version does not have what the behaviour is about, and how that shows."""
+        """Report that this version lacks the behaviour, with the evidence."""
         raise Lacking(evidence)
 
     def deviates(self, evidence: str) -> NoReturn:
-        """Say that this version does it wrong, and what it does."""
+        """Report that this version deviates, and how."""
         raise Deviation(evidence)
 
     # --- processes -------------------------------------------------------------------------------
@@ -180,7 +180,7 @@ class Stage:
 
     @contextmanager
     def without_servers(self) -> Iterator[None]:
-        """Have nobody but the library end processes for a while."""
+        """Pause the servers of the cage during a block: only the library ends processes."""
         stopped = [pid for pid in self.servers if _signal(pid, signal.SIGSTOP)]
         before, self._networks = self._networks, {network_of(pid) for pid in stopped}
         try:
@@ -213,7 +213,7 @@ class Stage:
         return {process.pid for process in found if not process.is_dead}
 
     def commands(self) -> Counter[str]:
-        """What they run. A server may be started anew, and is then another process."""
+        """Return the commands. A restarted server is another process."""
         return Counter(map(_command, self.children()))
 
     async def until_gone(self, before: Counter[str]) -> None:
@@ -250,7 +250,7 @@ class Stage:
 
 
 async def until(condition: Callable[[], object], seconds: float = SOON) -> None:
-    """Wait for something that nobody reports, such as the end of another process.
+    """Poll for a condition, such as the end of another process.
 
     Raises:
         TimeoutError: it takes too long.
@@ -261,7 +261,7 @@ async def until(condition: Callable[[], object], seconds: float = SOON) -> None:
 
 
 def is_running(pid: int) -> bool:
-    """Whether a process has not ended."""
+    """Return whether a process is running."""
     process = process_table().get(pid)
     return process is not None and not process.is_dead
 

@@ -1,4 +1,4 @@
-"""What runs beside the conversation: commands in the background, and subagents."""
+"""Background commands and subagents."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ async def all_cancelled(stage: Stage) -> None:
 
 
 def endless(stage: Stage) -> int:
-    """How many commands run that never end."""
+    """Count the running commands that never end."""
     return stage.commands()["tail -f /dev/null "]
 
 

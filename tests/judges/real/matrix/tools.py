@@ -188,7 +188,7 @@ async def status(stage: Stage) -> None:
 
 
 async def works(stage: Stage, key: str) -> bool:
-    """Whether the tool that a prompt leads to is there."""
+    """Return whether the tool that a prompt leads to exists."""
     before = len(stage.results)
     await stage.ask(key)
     return "No such tool" not in str(stage.results[before:])

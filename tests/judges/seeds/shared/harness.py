@@ -1,4 +1,4 @@
-"""The plumbing of the programs of all documents: lines in, lines out, a log. It knows no document.
+"""Plumbing for the programs of all documents: lines in, lines out, a log.
 
 `python3 harness.py PROGRAM ARGS…` runs a program, which imports this module.
 """
@@ -69,7 +69,7 @@ def stdin_lines() -> Lines:
 
 
 def write(line: Json) -> None:
-    """Write one line to stdout; leave if nobody reads it."""
+    """Write one line to stdout; exit if the reader has gone."""
     try:
         data = json.dumps(line, ensure_ascii=False).encode()
     except UnicodeEncodeError:  # half of a surrogate pair, which the host sent
