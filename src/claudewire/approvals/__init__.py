@@ -20,8 +20,13 @@ from .elicitation import (
     Form,
 )
 from .inbox import Change, Changes, Inbox
-from .permissions import PermissionHandler, PermissionRequest
-from .plans import PLAN_TOOL, PlanHandler, PlanRequest
+from .permissions import (
+    PLAN_TOOL,
+    PermissionHandler,
+    PermissionRequest,
+    PlanHandler,
+    PlanRequest,
+)
 from .questions import (
     ASK_TOOL,
     AnswerForm,

@@ -16,8 +16,7 @@ import anyio
 import msgspec
 
 from .inbox import Change, Inbox
-from .permissions import PermissionRequest
-from .plans import PlanRequest
+from .permissions import PermissionRequest, PlanRequest
 from .questions import QuestionRequest
 from .request import AnswerError, ApprovalRequest
 from .router import Approver

@@ -21,10 +21,11 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from ..concurrency import Mailbox, MailboxClosed
-from .request import WAITING, ApprovalRequest
+from .request import ApprovalRequest
 
 logger: logging.Logger = logging.getLogger("claudewire.approvals")
 
@@ -105,8 +106,8 @@ class Inbox:
             a function that ends the subscription.
         """
         with self._lock:
-            added = (((callback,), Change("added", it)) for it in self._pending.values())
-            self._undelivered.extend(added)
+            for request in self._pending.values():
+                self._undelivered.append(((callback,), Change("added", request)))
             self._callbacks.append(callback)
         self._deliver()
 
@@ -134,24 +135,16 @@ class Inbox:
                 request.id = f"{id}~{number}"
             request.expires = None if deadline is None else request.since + deadline
             self._pending[request.id] = request
-            if self._callbacks:
-                self._undelivered.append((tuple(self._callbacks), Change("added", request)))
-        request._inbox = self  # set before the check of the state, which `_end` sets first
-        if request.state is not WAITING:
-            self._remove(request)
-        elif self._undelivered:
-            self._deliver()
+            self._undelivered.append((tuple(self._callbacks), Change("added", request)))
+        request._on_end(partial(self._remove, request))
+        self._deliver()
 
     def _remove(self, request: ApprovalRequest[Any]) -> None:
         with self._lock:
-            if self._pending.get(request.id) is not request:
-                return
             del self._pending[request.id]
-            if self._callbacks:
-                change = Change(request.state.value, request)
-                self._undelivered.append((tuple(self._callbacks), change))
-        if self._undelivered:
-            self._deliver()
+            change = Change(request.state.value, request)
+            self._undelivered.append((tuple(self._callbacks), change))
+        self._deliver()
 
     def _deliver(self) -> None:
         """Deliver all changes in their order, unless another call is doing so."""

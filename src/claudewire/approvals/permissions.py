@@ -1,4 +1,4 @@
-"""Requests to use a tool, and their answers.
+"""Requests to use a tool or to carry out a plan, and their answers.
 
     async def decide(request: PermissionRequest) -> PermissionResult:
         if request.tool_name == "Read":
@@ -7,6 +7,9 @@
 
 A handler may also return a `PermissionResultAllow` or `PermissionResultDeny`. True and False are no
 answers: they would be too easy to give by accident.
+
+In plan mode the model only reads. To leave the mode it asks with the tool ExitPlanMode; the
+approval also says in which mode it continues.
 """
 
 from __future__ import annotations
@@ -14,23 +17,31 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any, ClassVar
+from pathlib import Path
+from typing import Any, ClassVar, get_args
 
 import msgspec
 from msgspec.structs import replace
 
 from ..wire import (
     CanUseTool,
+    PermissionMode,
     PermissionResult,
     PermissionResultAllow,
     PermissionResultDeny,
+    PermissionUpdate,
     Request,
+    SetMode,
 )
-from .diffs import diff_of
-from .request import AnswerError, ApprovalKind, ApprovalRequest, HandlerOf
+from .diffs import diff_of, read_text
+from .request import AnswerError, ApprovalKind, ApprovalRequest, HandlerOf, require_text
 from .suggestions import Remember, Scope, Suggestion, suggestions_of, updates_for
 
+PLAN_TOOL = "ExitPlanMode"
+
 DENIED = "The user does not want this tool to run."
+REVISE = "The user does not agree with the plan yet. Revise it: "
+REJECTED = "The user has rejected the plan. Do not carry it out."
 
 _LONGEST_TITLE = 200
 _SUBJECTS = (
@@ -89,6 +100,7 @@ class PermissionRequest(ToolRequest):
     kind: ClassVar[ApprovalKind] = "permission"
     actions: ClassVar[tuple[str, ...]] = ("allow", "deny")
     _shown = ("tool_name", "input", "reason", "blocked_path")
+    _refused = "the tool was denied"
 
     @cached_property
     def title(self) -> str:
@@ -184,3 +196,87 @@ def _checked(input: object) -> dict[str, Any]:
 
 PermissionHandler = HandlerOf[PermissionRequest, PermissionResult]
 """Decides whether a tool may run."""
+
+
+# --- plans ---------------------------------------------------------------------------------------
+
+
+class PlanRequest(ToolRequest):
+    """A request to carry out a plan."""
+
+    kind: ClassVar[ApprovalKind] = "plan"
+    actions: ClassVar[tuple[str, ...]] = ("approve", "revise", "reject")
+    _shown = ("plan", "file")
+    _refused = "the plan was not approved"
+
+    @cached_property
+    def title(self) -> str:
+        """The heading of the plan."""
+        heading = self.plan.strip().partition("\n")[0].lstrip("# ")
+        return f"A plan waits for approval{f': {heading}' if heading else ''}"
+
+    @property
+    def file(self) -> str | None:
+        """The file with the plan, if the CLI names it."""
+        file = self.input.get("planFilePath")
+        return file if isinstance(file, str) else None
+
+    @cached_property
+    def plan(self) -> str:
+        """The plan, in Markdown; empty if it is not known."""
+        plan = self.input.get("plan")
+        if isinstance(plan, str):
+            return plan
+        try:
+            return "" if self.file is None else read_text(Path(self.file)) or ""
+        except (OSError, ValueError):
+            return ""
+
+    def approve(self, *, mode: str | None = None, plan: str | None = None) -> PermissionResult:
+        """Let the model carry out the plan.
+
+        Args:
+            mode: the permission mode to continue in: `default` asks for everything, `acceptEdits`
+                lets files be changed. None for the mode before planning. Only a CLI that was
+                started for `bypassPermissions` accepts that mode.
+            plan: the plan with your changes.
+
+        Raises:
+            AnswerError: the mode is unknown, or this CLI accepts no changed plan and would carry
+                out the old one. The request stays pending.
+        """
+        updates: list[PermissionUpdate] | None = None
+        if mode is not None:
+            if mode == "plan" or mode not in get_args(PermissionMode):
+                raise AnswerError(f"A plan cannot be carried out in the mode {mode!r}")
+            updates = [SetMode(mode, "session")]
+        if plan is None or plan == self.plan:
+            return PermissionResultAllow(self.input, updates)
+        text = require_text("A changed plan", plan)
+        if self.file is None:
+            raise AnswerError(
+                "This CLI does not accept a changed plan: it would carry out the old one. Say what "
+                "to change with `revise`"
+            )
+        return PermissionResultAllow({**self.input, "plan": text}, updates)
+
+    def revise(self, feedback: str) -> PermissionResult:
+        """Let the model continue planning.
+
+        Args:
+            feedback: the changes that you want, for the model.
+        """
+        return self._deny(REVISE + require_text("The feedback", feedback))
+
+    def reject(self, reason: str = REJECTED, *, stop: bool = True) -> PermissionResult:
+        """Give up the plan.
+
+        Args:
+            reason: for the model, unless the turn ends.
+            stop: end the turn; the session stays in plan mode.
+        """
+        return self._deny(reason, stop)
+
+
+PlanHandler = HandlerOf[PlanRequest, PermissionResult]
+"""Decides about plans."""

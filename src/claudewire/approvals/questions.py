@@ -76,6 +76,7 @@ class QuestionRequest(ToolRequest):
     kind: ClassVar[ApprovalKind] = "question"
     actions: ClassVar[tuple[str, ...]] = ("answer", "respond", "skip")
     _shown = ()
+    _refused = "they were not answered"
 
     def __init__(
         self,
@@ -176,19 +177,14 @@ class QuestionRequest(ToolRequest):
 
     def _index(self, key: object) -> int:
         """Find a question by its text, its header or its index."""
-        for names in (
-            [it.question for it in self.questions],
-            [it.header for it in self.questions if it.header],
-        ):
-            if names.count(str(key)) > 1:
-                raise AnswerError(f"{key!r} can mean several questions; use the index")
-        for index, it in enumerate(self.questions):
-            if isinstance(key, str) and key in (it.question, it.header):
-                return index
+        found = [i for i, it in enumerate(self.questions) if key in (it.question, it.header)]
+        if len(found) > 1:
+            raise AnswerError(f"{key!r} can mean several questions; use the index")
         # The keys of a JSON object are always strings.
         number = int(key) if isinstance(key, str) and key.isdecimal() else key
-        if (found := _in_range(number, len(self.questions))) is not None:
-            return found
+        index = found[0] if found else _in_range(number, len(self.questions))
+        if index is not None:
+            return index
         known = ", ".join(repr(_name(it)) for it in self.questions)
         raise AnswerError(f"There is no question {key!r}; the questions are {known}")
 

@@ -12,8 +12,7 @@ from ..errors import Redactor
 from ..policy import Decision, DecisionRecord, digest
 from ..wire import ElicitationResult, PermissionResultAllow
 from .elicitation import DialogRequest, ElicitationRequest
-from .permissions import ToolRequest
-from .plans import PlanRequest
+from .permissions import PlanRequest, ToolRequest
 from .questions import QuestionRequest
 from .request import ApprovalRequest, ApprovalState
 

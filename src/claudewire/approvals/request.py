@@ -77,6 +77,8 @@ class ApprovalRequest(Generic[AnswerT]):
     _answers: ClassVar[tuple[type, ...]]
     _shown: ClassVar[tuple[str, ...]]
     """Attributes that `describe` adds."""
+    _refused: ClassVar[str] = "the answer is no"
+    """The consequence of a refusal, for the model."""
     body: Any
 
     expires: float | None = None
@@ -85,7 +87,6 @@ class ApprovalRequest(Generic[AnswerT]):
     by: str = ""
     result: AnswerT | None = None
     _ended: float | None = None
-    _inbox: Any = None
 
     _lock: ClassVar[threading.Lock] = threading.Lock()
     """One lock for all requests: held for a moment, and no other code runs under it."""
@@ -203,8 +204,6 @@ class ApprovalRequest(Generic[AnswerT]):
             self.result, self.ending, self.by = answer, ending, by
             self._ended = time.monotonic()
             self.state = state
-        if self._inbox is not None:
-            self._inbox._remove(self)
         for callback in self._callbacks:
             callback()
         return True

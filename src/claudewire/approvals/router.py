@@ -39,8 +39,14 @@ from ..wire import (
 )
 from .elicitation import DialogHandler, DialogRequest, ElicitationHandler, ElicitationRequest
 from .inbox import Inbox
-from .permissions import PermissionHandler, PermissionRequest, ToolRequest
-from .plans import PLAN_TOOL, PlanHandler, PlanRequest
+from .permissions import (
+    PLAN_TOOL,
+    PermissionHandler,
+    PermissionRequest,
+    PlanHandler,
+    PlanRequest,
+    ToolRequest,
+)
 from .questions import ASK_TOOL, AnswerForm, QuestionHandler, QuestionRequest
 from .records import POLICY, record_of
 from .request import WAITING, ApprovalRequest, ApprovalState
@@ -88,19 +94,6 @@ def check_handler(handler: object, name: str) -> None:
             f"{name} is called with one argument, the request; {function_name(handler)}{signature} "
             "cannot be called that way"
         ) from None
-
-
-_CONSEQUENCES = {
-    "permission": "the tool was denied",
-    "question": "they were not answered",
-    "plan": "the plan was not approved",
-}
-
-
-def no_handler(kind: str) -> str:
-    """Describe the refusal of a request without a handler."""
-    consequence = _CONSEQUENCES.get(kind, "the answer is no")
-    return f"No handler is registered for {kind}s, so {consequence}."
 
 
 class PolicyLike(Protocol):
@@ -308,7 +301,7 @@ class ApprovalRouter:
         handler = getattr(self.approvers, f"on_{request.kind}") or self.approvers.approver
         deadline = self.approvers.deadline
         if handler is None:
-            reason = no_handler(request.kind)
+            reason = f"No handler is registered for {request.kind}s, so {request._refused}."
             logger.warning("%s (%s: %s)", reason, request.id, request.title)
             request.resolve(request.refusal(reason), by="no handler")
             return
@@ -317,9 +310,9 @@ class ApprovalRouter:
         def answer_early() -> None:
             soon(lambda: early(request.result))
 
-        if handler != "inbox":
-            request._callbacks = [answer_early]
         self.approvers.inbox.add(request, deadline)
+        if handler != "inbox":
+            request._on_end(answer_early)
         timer = None
         if deadline is not None:
             timer = DetachedCall(partial(_expire, request, deadline), "claudewire deadline")

@@ -15,7 +15,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
+import textwrap
 import threading
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
@@ -29,18 +31,16 @@ from ..concurrency import Mailbox
 from ..errors import visible
 from ..wire import Question
 from .elicitation import ElicitationRequest, Field
-from .permissions import PermissionRequest
-from .plans import PlanRequest
+from .permissions import PermissionRequest, PlanRequest
 from .questions import QuestionAnswer, QuestionRequest
 from .request import AnswerError, ApprovalRequest
-from .suggestions import Suggestion
+from .suggestions import SCOPES, Suggestion
 
 _FACT, _FIELD, _BAR, _REST = "  * ", "  - ", "  | ", "  : "
 _LEAST_COLUMNS = 20
 _IN_DIFF = frozenset({"content", "edits", "new_source", "new_string", "old_string"})
 """Fields of an input that its diff shows better."""
 _DIFF_STYLES = {"+": "added", "-": "removed", "@": "hunk"}
-_SCOPES = ("session", "project", "local", "user")
 
 ENDED = "No answer from the terminal: denied."
 
@@ -251,15 +251,8 @@ class Terminal:
             mark = _BAR
 
     def _keys(self, *keys: str) -> None:
-        """Show keys in as few lines as possible."""
-        line, columns = keys[0], self._io.columns
-        for key in keys[1:]:
-            if columns and len(line) + 2 + len(key) > columns:
-                self._io.show(f"{line},", "keys")
-                line = key
-            else:
-                line = f"{line}, {key}"
-        self._io.show(line, "keys")
+        for line in textwrap.wrap(", ".join(keys), self._io.columns or 1000):
+            self._io.show(line, "keys")
 
     async def _choose(self, decide: Callable[[str, str], Any]) -> Any:
         """Read lines until one is an answer: a word, and perhaps more after it."""
@@ -286,7 +279,7 @@ class Terminal:
         for number, offer in enumerate(offers, 1):
             self._say(f"a{number if len(offers) > 1 else ''} = yes, and from now on:")
             self._quote(offer if isinstance(offer, str) else offer.describe())
-        always = [f"a [{', '.join(_SCOPES)}] = always"] if offers else []
+        always = [f"a [{', '.join(SCOPES)}] = always"] if offers else []
         edit = ["e = edit"] if self._io.can_edit else []
         no = ("n [reason] = no", "x [reason] = no, and stop the turn")
         self._keys("y = yes", *always, *no, *edit)
@@ -299,7 +292,7 @@ class Terminal:
                 return request.deny(**reason, stop=word[0] in "xs")
             if edit and word in ("e", "edit"):
                 return edit
-            return _always(request, offers, word, rest) if word[:1] == "a" else None
+            return _always(request, offers, word, rest)
 
         answer = await self._choose(decide)
         return await self._edited(request) if answer is edit else answer
@@ -472,14 +465,13 @@ def _always(
     request: PermissionRequest, offers: Sequence[Suggestion | str], word: str, rest: str
 ) -> Any:
     """Allow this from now on; `a2 project` is the second offer, for the project."""
-    number = word.removeprefix("always").removeprefix("a")
-    if number and not number.isdecimal():
+    match = re.fullmatch(r"a(?:lways)?(\d*)", word)
+    if match is None:
         return None
     if not offers:
         raise AnswerError("There is no rule to remember; y allows it once.")
-    if not 1 <= int(number or "1") <= len(offers) or (not number and len(offers) > 1):
+    number = int(match[1] or len(offers) == 1)
+    if not 1 <= number <= len(offers):
         raise AnswerError(f"Which one? a1 to a{len(offers)}")
-    if rest and rest not in _SCOPES:
-        raise AnswerError(f"For how long? {', '.join(_SCOPES)}")
     scope: Any = rest or None
-    return request.allow(remember=offers[int(number or "1") - 1], scope=scope)
+    return request.allow(remember=offers[number - 1], scope=scope)

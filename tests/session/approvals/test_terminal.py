@@ -38,7 +38,7 @@ from claudewire.approvals import (
     Terminal,
     TerminalIO,
 )
-from claudewire.approvals.plans import REJECTED, REVISE
+from claudewire.approvals.permissions import REJECTED, REVISE
 from claudewire.wire import (
     AddRules,
     DialogCancelled,
@@ -103,7 +103,7 @@ async def test_permission_is_shown_with_its_facts_and_keys() -> None:
     [
         (["a", "a1"], [MAKE_RULE], "  Which one? a1 to a2\n"),
         (["a9", "A2"], [ACCEPT], "  Which one? a1 to a2\n"),
-        (["a2 always", "a2 user"], [SetMode("acceptEdits", "userSettings")], "  For how long?"),
+        (["a2 always", "a2 user"], [SetMode("acceptEdits", "userSettings")], "  There is no scope 'always'"),
     ],
 )
 async def test_suggestion_is_remembered(lines: list[str], updates: list[Any], shown: str) -> None:
