@@ -82,15 +82,9 @@ class Parameters:
     ) -> None:
         parameters = list(parameters)
         structs = {it.name: it.annotation for it in parameters if _has_struct(it.annotation)}
-        taken = [
-            it.replace(annotation=_converted_by_msgspec(structs[it.name]))
-            if it.name in structs
-            else it
-            for it in parameters
-        ]
         try:
             self._adapter: TypeAdapter[dict[str, Any]]
-            self._adapter = TypeAdapter(_with_signature(taken), config=_CONFIG)
+            self._adapter = TypeAdapter(_with_signature(parameters), config=_CONFIG)
             self._adapter.rebuild(force=True, _types_namespace=dict(names or {}))
             self.schema: Schema = self._adapter.json_schema(schema_generator=_Generator)
         except Exception as error:  # pydantic raises many kinds, and so does the code of types
@@ -167,7 +161,10 @@ def _with_signature(parameters: Iterable[inspect.Parameter]) -> Any:
         return given
 
     named = [
-        it if it.kind is it.VAR_KEYWORD else it.replace(kind=it.KEYWORD_ONLY) for it in parameters
+        it.replace(
+            kind=max(it.kind, it.KEYWORD_ONLY), annotation=_converted_by_msgspec(it.annotation)
+        )
+        for it in parameters
     ]
     named.sort(key=lambda it: it.kind)
     collect.__signature__ = inspect.Signature(named)  # type: ignore[attr-defined]
@@ -216,6 +213,9 @@ def _has_struct(hint: Any) -> bool:
 
 
 def _converted_by_msgspec(hint: Any) -> Any:
+    """Return the type for pydantic: with a Struct in it, one that msgspec converts."""
+    if not _has_struct(hint):
+        return hint
     return Annotated[Any, PlainValidator(partial(_convert_by_msgspec, hint))]
 
 

@@ -105,7 +105,7 @@ def status_of(kind: str | None) -> int | None:
 def _by_words(texts: Iterable[str]) -> Diagnosis | None:
     for text in filter(None, texts):
         for sign in SIGNS:
-            if (match := sign.pattern.search(text)) is not None:
+            if (match := re.search(sign.pattern, text, re.MULTILINE)) is not None:
                 line = text[text.rfind("\n", 0, match.start()) + 1 :].partition("\n")[0]
                 meaning = sign.message.format(match[1] if match.re.groups else "")
                 message = f"{meaning}: {_shortened(line)}"

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import signal
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from ..wire import Error, Evidence
 
@@ -100,8 +100,35 @@ _RETRYABLE = frozenset(
 )
 
 
+class _Details(TypedDict, total=False):
+    cause: Cause
+    code: str | None
+    evidence: Evidence | None
+    advice: str
+
+
 class _CLIRelatedError(Error):
     """An error that also shows the exit and the stderr of the CLI."""
+
+    _retryable = False
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        cause: Cause = Cause.UNKNOWN,
+        code: str | None = None,
+        evidence: Evidence | None = None,
+        advice: str = "",
+    ) -> None:
+        super().__init__(message, evidence=evidence, advice=advice)
+        self.cause = cause
+        self.code = code
+
+    @property
+    def retryable(self) -> bool:
+        """Whether the same may succeed later, in a new session or after a restart."""
+        return self._retryable or self.cause.retryable
 
     def __str__(self) -> str:
         session, ended = self.evidence.session, how_it_ended(self.evidence)
@@ -154,22 +181,6 @@ class CLIError(_CLIRelatedError):
         cause: the kind of failure.
     """
 
-    def __init__(
-        self,
-        message: str,
-        *,
-        cause: Cause = Cause.UNKNOWN,
-        evidence: Evidence | None = None,
-        advice: str = "",
-    ) -> None:
-        super().__init__(message, evidence=evidence, advice=advice)
-        self.cause = cause
-
-    @property
-    def retryable(self) -> bool:
-        """Whether the same may succeed later, in a new session or after a restart."""
-        return self.cause.retryable
-
 
 class CLINotFoundError(CLIError):
     """The `claude` CLI was not found."""
@@ -186,18 +197,9 @@ class RequestError(_CLIRelatedError):
         code: the CLI's code for the reason, if it gave one.
     """
 
-    def __init__(
-        self,
-        message: str,
-        *,
-        request: str,
-        code: str | None = None,
-        evidence: Evidence | None = None,
-        advice: str = "",
-    ) -> None:
-        super().__init__(message, evidence=evidence, advice=advice)
+    def __init__(self, message: str, *, request: str, **details: Unpack[_Details]) -> None:
+        super().__init__(message, **details)
         self.request = request
-        self.code = code
 
 
 class UnsupportedRequest(RequestError):
@@ -207,10 +209,7 @@ class UnsupportedRequest(RequestError):
 class RequestTimeout(RequestError, TimeoutError):
     """The CLI did not answer in time. The request is withdrawn."""
 
-    @property
-    def retryable(self) -> bool:
-        """True: the CLI may only have been slow."""
-        return True
+    _retryable = True
 
 
 class TurnError(_CLIRelatedError):
@@ -223,24 +222,10 @@ class TurnError(_CLIRelatedError):
     """
 
     def __init__(
-        self,
-        message: str,
-        *,
-        result: ResultMessage | None = None,
-        cause: Cause = Cause.UNKNOWN,
-        code: str | None = None,
-        evidence: Evidence | None = None,
-        advice: str = "",
+        self, message: str, *, result: ResultMessage | None = None, **details: Unpack[_Details]
     ) -> None:
-        super().__init__(message, evidence=evidence, advice=advice)
+        super().__init__(message, **details)
         self.result = result
-        self.cause = cause
-        self.code = code
-
-    @property
-    def retryable(self) -> bool:
-        """Whether the same prompt may succeed later."""
-        return self.cause.retryable
 
 
 class TurnCancelled(TurnError):
@@ -254,10 +239,7 @@ class BudgetExceeded(TurnError):
 class TurnStalled(TurnError):
     """Nothing happened for longer than the watchdog allows."""
 
-    @property
-    def retryable(self) -> bool:
-        """True: the next attempt may not stall."""
-        return True
+    _retryable = True
 
 
 class OutputError(TurnError):
@@ -283,7 +265,4 @@ class OutputError(TurnError):
         self.value = value
         self.problem = problem
 
-    @property
-    def retryable(self) -> bool:
-        """True: a model does not always give the same answer."""
-        return True
+    _retryable = True

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
 
 from .exceptions import Cause
@@ -12,65 +11,61 @@ class Sign(NamedTuple):
     """A message of a CLI.
 
     Attributes:
-        pattern: matches in one line, or in several.
         cause: the kind of failure.
+        pattern: a regular expression for one line, or for several.
         message: the meaning; `{0}` is the first group of the pattern.
         advice: the next step for the user.
     """
 
-    pattern: re.Pattern[str]
     cause: Cause
+    pattern: str
     message: str
     advice: str
-
-
-def _sign(cause: Cause, pattern: str, message: str, advice: str) -> Sign:
-    return Sign(re.compile(pattern, re.MULTILINE), cause, message, advice)
 
 
 _LOG_IN = "Log in with `claude` and /login, or set ANTHROPIC_API_KEY or CLAUDE_CODE_OAUTH_TOKEN."
 
 SIGNS: tuple[Sign, ...] = (
     # The account and the API. Mostly in a result, also in stderr.
-    _sign(
+    Sign(
         Cause.LIMIT_REACHED,
         r"^Credit balance is too low|[Uu]sage limit reached"
         r"|You've (?:hit|reached) your .*(?:limit|budget)",
         "The account has no credit left, or has reached a limit",
         "Add credit, wait until the limit is reset, or use another account or model.",
     ),
-    _sign(
+    Sign(
         Cause.RATE_LIMITED,
         r"^API Error: (?:Request rejected \()?429\b",
         "The API refuses because there were too many requests",
         "Wait, or send less at once.",
     ),
-    _sign(
+    Sign(
         Cause.INVALID_REQUEST,
         r"^Prompt is too long|^Request too large|^PDF too large|^Image was too large"
         r"|^The PDF (?:specified is password protected|file was not valid)",
         "The prompt is too long, or has a file that the API does not take",
         "Send less: start a new session, or leave out large files.",
     ),
-    _sign(
+    Sign(
         Cause.REFUSED,
         r"^There's an issue with the selected model \(([^)]*)\)",
         "The API does not know the model {0}",
         "Choose another model.",
     ),
-    _sign(
+    Sign(
         Cause.OVERLOADED,
         r"^API Error: (?!\d{3}\b).*[Oo]verloaded|Repeated 529 Overloaded|is experiencing high load",
         "The API is overloaded",
         "Try again later, or use another model.",
     ),
-    _sign(
+    Sign(
         Cause.REFUSED,
         r"Unable to connect to API: (?:SSL|Self-signed) ",
         "The API's certificate is not accepted",
         "Set NODE_EXTRA_CA_CERTS to the certificate of the proxy or gateway.",
     ),
-    _sign(
+    Sign(
         Cause.CONNECTION_LOST,
         r"^API Error: (?:terminated|Connection |Can't reach the API server|The socket connection "
         r"was closed|API returned an empty or malformed response)"
@@ -78,27 +73,27 @@ SIGNS: tuple[Sign, ...] = (
         "The connection to the API was lost, or could not be made",
         "Try again. If this continues, check the network, the proxy and ANTHROPIC_BASE_URL.",
     ),
-    _sign(
+    Sign(
         Cause.NOT_LOGGED_IN,
         r"Please run /login|^Not logged in|^Authentication required|^Failed to authenticate"
         r"|OAuth token (?:has )?(?:been )?(?:expired|revoked)",
         "The CLI is not logged in, or its login is no longer valid",
         _LOG_IN,
     ),
-    _sign(
+    Sign(
         Cause.NOT_LOGGED_IN,
         r"^Invalid API key|^Invalid auth token|^Invalid ANTHROPIC_CUSTOM_HEADERS",
         "The API does not accept the key",
         "Set another ANTHROPIC_API_KEY, or remove it and log in with /login.",
     ),
-    _sign(
+    Sign(
         Cause.NOT_LOGGED_IN,
         r"does not have access to Claude Code|belongs to a disabled organization"
         r"|has disabled API key authentication",
         "The account is not allowed to use the CLI",
         "Log in with another account, or remove the key from the environment.",
     ),
-    _sign(
+    Sign(
         Cause.SESSION_NOT_FOUND,
         r"^No conversation found (?:with session ID:|to continue)"
         r"|^Error: --resume requires a valid session ID",
@@ -106,13 +101,13 @@ SIGNS: tuple[Sign, ...] = (
         "Check the id, the working directory and CLAUDE_CONFIG_DIR: sessions belong to both.",
     ),
     # The start of the CLI. In stderr.
-    _sign(
+    Sign(
         Cause.BAD_FLAG,
         r"^error: unknown option '(--?[\w-]+)",
         "The CLI does not know the option {0}",
         "Leave it out, or use a CLI that has it.",
     ),
-    _sign(
+    Sign(
         Cause.BAD_FLAG,
         r"^error: option '--?[\w-]+.*' argument (?:missing|'.*' is invalid)"
         r"|^Error: (?:When using --print, .* requires --verbose|--session-id can(?:not| only) be"
@@ -121,65 +116,65 @@ SIGNS: tuple[Sign, ...] = (
         "The CLI does not accept its options, or not together",
         "Its stderr gives the reason.",
     ),
-    _sign(
+    Sign(
         Cause.SESSION_IN_USE,
         r"^Error: Session ID (\S+) is already in use",
         "There is a session {0} already",
         "Take another session id, or resume that session.",
     ),
-    _sign(
+    Sign(
         Cause.WRONG_VERSION,
         r"\) needs an update\.|^A newer version \((\S+) or higher\) is required",
         "The CLI is too old to be used",
         "Update it: claude update, or npm install -g @anthropic-ai/claude-code.",
     ),
-    _sign(
+    Sign(
         Cause.WRONG_VERSION,
         r"^Error: Claude Code requires Node\.js version (\d+)",
         "The CLI needs Node.js {0} or newer",
         "Put a newer Node.js into PATH, or install the CLI that needs none.",
     ),
-    _sign(
+    Sign(
         Cause.REFUSED,
         r"cannot be used with root/sudo privileges",
         "The CLI does not skip permissions for root",
         "Run as another user or, in a container, set IS_SANDBOX=1.",
     ),
-    _sign(
+    Sign(
         Cause.REFUSED,
         r"cannot be launched inside another Claude Code session",
         "The CLI refuses to run inside another one",
         "Remove CLAUDECODE from its environment.",
     ),
-    _sign(
+    Sign(
         Cause.REFUSED,
         r"^Error parsing streaming input line",
         "The CLI could not read a line that it was sent",
         "See the last sent lines. If they are JSON, please report this as a defect.",
     ),
     # The programs that start it, and the system.
-    _sign(
+    Sign(
         Cause.OUT_OF_MEMORY,
         r"JavaScript heap out of memory|FATAL ERROR: .*Allocation failed|^Out of memory"
         r"|Cannot allocate memory|oom-kill|std::bad_alloc",
         "The CLI ran out of memory",
         "Give it more memory, or run fewer at once.",
     ),
-    _sign(
+    Sign(
         Cause.REFUSED,
         r"version `GLIBC|error while loading shared libraries|Error relocating"
         r"|Error loading shared library|cannot execute binary file|Exec format error",
         "The CLI is not a program for this system",
         "Install the CLI that was built for this processor and C library.",
     ),
-    _sign(
+    Sign(
         Cause.NOT_FOUND,
         r"command not found|executable file not found in \$PATH"
         r"|^(?:/usr/bin/)?env: .*(?:node|claude).*: No such file",
         "The command could not find the CLI, or its Node.js",
         "Give its whole path in the command: the PATH of ssh and of containers is often short.",
     ),
-    _sign(
+    Sign(
         Cause.REFUSED,
         r"^ssh: |^Permission denied \(|^Host key verification failed"
         r"|^Error response from daemon|^Cannot connect to the Docker daemon",

@@ -16,13 +16,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from .secrets import (
-    BEARER,
     EMAIL,
     END_OF_PRIVATE_KEY,
-    IN_URLS,
     OPEN_TOKEN,
+    PATTERNS,
     PRIVATE_KEY,
-    TOKEN,
     is_reference,
     is_secret,
     named_values,
@@ -47,8 +45,6 @@ _COMMON_NAMES = frozenset(
     {"admin", "claude", "email", "home", "key", "node", "root", "runner", "secret", "user"}
 )
 """User names that identify no one, and are common words."""
-_SHORTEST_TOKEN = 10
-_IN_URLS = ("://", "?", "&", ".com/", ".org/")
 _SCHEME = re.compile(r"\s*+(?:(?:bearer|basic)\s+)?", re.IGNORECASE)
 _MARKS = " \t\n\"'"
 _SHORTEST_TAIL, _LONGEST_TAIL = 120, 8000
@@ -156,11 +152,8 @@ class Redactor:
         """Find the places of secrets; they may overlap."""
         for kind, pattern in self._fixed.items():
             yield from (_Secret(*match.span(), kind) for match in pattern.finditer(text))
-        if "@" in text:
-            yield from (_Secret(*match.span(), "email") for match in EMAIL.finditer(text))
-        if len(text) < _SHORTEST_TOKEN:
-            return
-        for pattern in _patterns_for(text):
+        yield from (_Secret(*match.span(), "email") for match in EMAIL.finditer(text))
+        for pattern in PATTERNS:
             for match in pattern.finditer(text):
                 yield _Secret(*match.span(pattern.groups), "key")
         for start, end in named_values(text):
@@ -211,7 +204,7 @@ class StreamRedactor:
         self._key_lines = 0
         if '"content_block_delta"' in line and (shown := self._piece(line)) is not None:
             return shown
-        begin = PRIVATE_KEY.search(line) if "PRIVATE KEY" in line and not is_json else None
+        begin = None if is_json else PRIVATE_KEY.search(line)
         if begin is not None and END_OF_PRIVATE_KEY.search(line, begin.start()) is None:
             self._key_lines = MOST_KEY_LINES
         return self._redactor(line)
@@ -254,17 +247,6 @@ def _known_secrets(variables: Mapping[str, str], extra: Iterable[str]) -> dict[s
     for secret in filter(None, [*named, *extra]):
         known |= {secret: secret, json.dumps(secret)[1:-1]: secret}
     return known
-
-
-def _patterns_for(text: str) -> Iterator[re.Pattern[str]]:
-    """Return the patterns that may find a secret in a text as their last group."""
-    yield TOKEN
-    if "PRIVATE KEY" in text:
-        yield PRIVATE_KEY
-    if any(mark in text for mark in _IN_URLS):
-        yield from IN_URLS
-    if "earer" in text:
-        yield BEARER
 
 
 def _decoded(text: str) -> Any:

@@ -143,9 +143,11 @@ def _value_behind(text: str, word: str, start: int, end: int) -> re.Match[str] |
     return _ARGUMENT.match(text, end) if is_option else None
 
 
-BEARER = re.compile(r"\b[Bb]earer\s{1,20}([A-Za-z0-9_.~+/=-]{8,8000})")
-
-IN_URLS: tuple[re.Pattern[str], ...] = (
+PATTERNS: tuple[re.Pattern[str], ...] = (
+    TOKEN,
+    PRIVATE_KEY,
+    re.compile(r"\b[Bb]earer\s{1,20}([A-Za-z0-9_.~+/=-]{8,8000})"),
+    # Secrets in addresses.
     re.compile(r"://[^\s/:@\"']{0,100}:([^\s/@\"'<>]{1,200})@"),
     re.compile(
         r"[?&](?i:sig|signature|x-amz-signature|x-amz-security-token|x-goog-signature|key|code"
@@ -157,6 +159,6 @@ IN_URLS: tuple[re.Pattern[str], ...] = (
     ),
     re.compile(r"api\.telegram\.org/bot([\w:-]{10,100})"),
 )
-"""Secrets in addresses."""
+"""Find a secret as their last group, or as the whole match."""
 
 EMAIL = re.compile(r"(?<![\w.%+-])[\w.%+-]{1,256}+@(?:[\w-]{1,63}\.){1,8}[^\W\d_]{2,63}")

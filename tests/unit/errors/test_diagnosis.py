@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 from pathlib import Path
 from typing import Any
@@ -174,7 +175,7 @@ def test_failure_of_the_api_has_its_cause_with_every_cli(failure: dict[str, Any]
 def test_every_sign_has_an_example() -> None:
     texts = [words for _, words, _ in (*examples(STDERR), *examples(RESULTS))]
     for sign in SIGNS:
-        assert any(sign.pattern.search(text) for text in texts), sign.pattern.pattern
+        assert any(re.search(sign.pattern, text, re.M) for text in texts), sign.pattern
 
 
 def test_errors_of_a_failed_resume_count() -> None:
