@@ -1,13 +1,12 @@
 """Functions of the application that the CLI calls when something happens.
 
 `Hooks` registers them, and a `HookResult` is their answer. It uses `errors`, `concurrency` and
-`wire`. Start with `registry`.
+`wire`. Start with `hooks`.
 """
 
 from __future__ import annotations
 
-from .hook import DEFAULT_TIMEOUT, Hook, HookContext, OnFailure
-from .registry import Hooks
+from .hooks import DEFAULT_TIMEOUT, Hook, HookContext, Hooks, OnFailure
 from .results import HookResult, HookResultError
 
 __all__ = [

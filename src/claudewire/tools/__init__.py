@@ -6,12 +6,11 @@ be mounted whole. It uses `schemas`, `errors`, `concurrency` and `wire`. Start w
 
 from __future__ import annotations
 
-from .connection import ServerConnection
 from .context import ToolContext
 from .definition import AnyTool, Tool, ToolAnnotations, ToolSettings, tool
 from .mcp_package import as_server
 from .results import ToolError, ToolResult
-from .server import ToolServer
+from .server import ServerConnection, ToolServer
 
 __all__ = [
     "AnyTool",

@@ -18,9 +18,15 @@ from anyio.streams.memory import MemoryObjectSendStream
 
 from ..concurrency import ends_the_caller
 from ..errors import words_of
-from .connection import INTERNAL_ERROR, METHOD_NOT_FOUND, Message, RpcError, ServerConnection
 from .context import Send
-from .server import ToolServer
+from .server import (
+    INTERNAL_ERROR,
+    METHOD_NOT_FOUND,
+    Message,
+    RpcError,
+    ServerConnection,
+    ToolServer,
+)
 
 if TYPE_CHECKING:
     from ..session import Session

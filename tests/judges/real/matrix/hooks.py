@@ -7,7 +7,7 @@ from typing import Any
 import anyio
 
 from claudewire.hooks import Hook, HookResult, Hooks
-from claudewire.hooks.hook import FAILED
+from claudewire.hooks.hooks import FAILED
 from claudewire.options import Agent
 from claudewire.testing.api import APIToolUse
 
