@@ -6,7 +6,7 @@ import difflib
 import json
 import os
 import stat
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -60,9 +60,8 @@ def diff_of(
     Returns:
         the diff; None if the tool changes no file, or its input is invalid.
     """
-    maker = _MAKERS.get(tool_name)
     name = input.get("notebook_path" if tool_name == "NotebookEdit" else "file_path")
-    if maker is None or not isinstance(name, str):
+    if tool_name not in ("Edit", "NotebookEdit", "Write") or not isinstance(name, str):
         return None
     before, problem = None, "" if read else "it has not been read"
     if read:
@@ -71,26 +70,28 @@ def diff_of(
         except (OSError, ValueError) as error:
             problem = str(error)
     try:
-        return maker(name, before, problem, input)
+        if tool_name == "NotebookEdit":
+            return _notebook(name, before, input)
+        if tool_name == "Edit":
+            return _edit(name, None if problem else before or "", input)
+        diff = _unified(name, before, input["content"])
     except (AttributeError, KeyError, TypeError):  # an input that the tool would refuse
         return None
+    if problem:
+        return f"# {name} would be replaced; its content is not shown: {problem}\n{diff}"
+    return diff
 
 
-def _write(name: str, before: str | None, problem: str, input: Mapping[str, Any]) -> str:
-    diff = _unified(name, before, input["content"])
-    if not problem:
-        return diff
-    return f"# {name} would be replaced; its content is not shown: {problem}\n{diff}"
-
-
-def _edit(name: str, before: str | None, problem: str, input: Mapping[str, Any]) -> str:
-    old, new, text = input["old_string"], input["new_string"], before or ""
-    if problem or old not in text or (text and not old):
+def _edit(name: str, before: str | None, input: Mapping[str, Any]) -> str:
+    old, new = input["old_string"], input["new_string"]
+    if before is None or old not in before or (before and not old):
         return _unified(name, _whole(old), _whole(new))
-    return _unified(name, before, text.replace(old, new, -1 if input.get("replace_all") else 1))
+    return _unified(
+        name, before or None, before.replace(old, new, -1 if input.get("replace_all") else 1)
+    )
 
 
-def _notebook(name: str, before: str | None, problem: str, input: Mapping[str, Any]) -> str:
+def _notebook(name: str, before: str | None, input: Mapping[str, Any]) -> str:
     mode = input.get("edit_mode") or "replace"
     old = None if mode == "insert" else _whole(_cell(before, input))
     new = "" if mode == "delete" else _whole(input["new_source"])
@@ -110,13 +111,6 @@ def _cell(notebook: str | None, input: Mapping[str, Any]) -> str:
         return "".join(cells[number]["source"]) if isinstance(number, int) and number >= 0 else ""
     except (AttributeError, IndexError, KeyError, TypeError, ValueError):
         return ""
-
-
-_MAKERS: dict[str, Callable[[str, str | None, str, Mapping[str, Any]], str]] = {
-    "Write": _write,
-    "Edit": _edit,
-    "NotebookEdit": _notebook,
-}
 
 
 # --- the diff ------------------------------------------------------------------------------------

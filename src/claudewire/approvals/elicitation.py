@@ -26,7 +26,7 @@ from ..wire import (
     Request,
     RequestUserDialog,
 )
-from .request import AnswerError, ApprovalKind, ApprovalRequest, HandlerOf
+from .request import AnswerError, ApprovalKind, ApprovalRequest, HandlerOf, require_json
 
 
 class ElicitationRequest(ApprovalRequest[ElicitationResult]):
@@ -130,12 +130,7 @@ class DialogRequest(ApprovalRequest[DialogResult]):
         Raises:
             AnswerError: it cannot be written as JSON; the request stays pending.
         """
-        try:
-            plain = msgspec.to_builtins(result)
-            msgspec.json.encode(plain)
-        except (TypeError, ValueError, RecursionError) as error:
-            raise AnswerError(f"The result cannot be written as JSON: {error}") from None
-        return DialogCompleted(plain)
+        return DialogCompleted(require_json("The result", result))
 
     def dismiss(self) -> DialogResult:
         """Close the dialog without a result."""
@@ -193,8 +188,8 @@ class Field:
 
     def problem(self, value: Any) -> str | None:
         """Describe why a value does not fit; None if it does."""
-        fits, words = _TYPES[self.type]
-        if not fits(value):
+        fits, words = _TYPES.get(self.type, (None, ""))
+        if fits is not None and not fits(value):
             return f"{value!r} {words}"
         known = [it.value for it in self.choices]
         for chosen in {"choice": [value], "choices": value}.get(self.type, []):
@@ -321,9 +316,7 @@ _TYPES: dict[FieldType, tuple[Callable[[Any], bool], str]] = {
     "number": (_is_number, "is not a number"),
     "integer": (lambda it: _is_number(it) and it == int(it), "is not a whole number"),
     "boolean": (lambda it: isinstance(it, bool), "is neither true nor false"),
-    "choice": (lambda it: True, ""),
     "choices": (lambda it: isinstance(it, list | tuple), "is not a list"),
-    "other": (lambda it: True, ""),
 }
 
 _NUMBERS = ("number", "integer")

@@ -20,7 +20,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, get_args
 
-import msgspec
 from msgspec.structs import replace
 
 from ..wire import (
@@ -34,7 +33,14 @@ from ..wire import (
     SetMode,
 )
 from .diffs import diff_of, read_text
-from .request import AnswerError, ApprovalKind, ApprovalRequest, HandlerOf, require_text
+from .request import (
+    AnswerError,
+    ApprovalKind,
+    ApprovalRequest,
+    HandlerOf,
+    require_json,
+    require_text,
+)
 from .suggestions import Remember, Scope, Suggestion, suggestions_of, updates_for
 
 PLAN_TOOL = "ExitPlanMode"
@@ -186,12 +192,8 @@ class PermissionRequest(ToolRequest):
 def _checked(input: object) -> dict[str, Any]:
     if not isinstance(input, Mapping):
         raise AnswerError(f"The input of a tool must be a mapping, got {input!r}")
-    changed: dict[str, Any] = {**input}
-    try:
-        msgspec.json.encode(changed)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise AnswerError(f"The input cannot be written as JSON: {error}") from None
-    return changed
+    require_json("The input", {**input})
+    return {**input}
 
 
 PermissionHandler = HandlerOf[PermissionRequest, PermissionResult]

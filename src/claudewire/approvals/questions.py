@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 from ..wire import PermissionResult, PermissionResultAllow, Question, Request, questions_of
 from .permissions import ToolRequest
@@ -54,14 +54,6 @@ AnswerValue: TypeAlias = (
 )
 """An answer to one question: a label, an index, several of them, a `QuestionAnswer` (or a mapping
 with its fields), or None to skip the question."""
-
-
-class _Checked(NamedTuple):
-    """An answer that fits its question: with labels only."""
-
-    choose: tuple[str, ...]
-    other: str | None
-    notes: str | None
 
 
 class QuestionRequest(ToolRequest):
@@ -130,8 +122,7 @@ class QuestionRequest(ToolRequest):
         if missing:
             names = ", ".join(map(repr, missing))
             raise AnswerError(f"There is no answer to {names}; pass None to skip a question")
-        checked = [_checked(it, given[index]) for index, it in enumerate(self.questions)]
-        return self._result_of(checked)
+        return self._result_of([given[index] for index in range(len(self.questions))])
 
     def respond(self, text: str) -> PermissionResult:
         """Say something instead of answering the questions."""
@@ -190,17 +181,17 @@ class QuestionRequest(ToolRequest):
 
     # --- writing the answers ---------------------------------------------------------------------
 
-    def _result_of(self, checked: list[_Checked | None]) -> PermissionResult:
+    def _result_of(self, given: list[QuestionAnswer | None]) -> PermissionResult:
         answers: dict[str, str | list[str]] = {}
         annotations: dict[str, dict[str, str]] = {}
-        for question, answer in zip(self.questions, checked, strict=True):
-            value = None if answer is None else self._value(question, answer)
+        for question, answer in zip(self.questions, given, strict=True):
+            value, told = self._reply(question, answer)
             if value is not None and answers.setdefault(question.question, value) != value:
                 raise AnswerError(
                     f"Two questions have the same text, {question.question!r}; the CLI cannot tell "
                     "their answers apart"
                 )
-            if self.tells_unanswered and (told := _annotation(question, answer)):
+            if self.tells_unanswered and told:
                 annotations[question.question] = told
         if not answers and not self.tells_unanswered:
             return self._deny(UNANSWERED)  # an older CLI would say that they were answered
@@ -208,13 +199,30 @@ class QuestionRequest(ToolRequest):
         asked = {} if self.form == "bare" else self.input
         return PermissionResultAllow({**asked, "answers": answers, **more})
 
-    def _value(self, question: Question, answer: _Checked) -> str | list[str] | None:
-        parts = [*answer.choose, *([] if answer.other is None else [answer.other])]
-        if answer.notes is not None and not self.tells_unanswered:
-            parts = [*parts[:-1], f"{parts[-1] if parts else '(no option)'} (note: {answer.notes})"]
+    def _reply(
+        self, question: Question, answer: QuestionAnswer | None
+    ) -> tuple[str | list[str] | None, dict[str, str]]:
+        """Return the answer and the annotation to it for the CLI."""
+        if answer is None:
+            return None, {"unanswered": "skipped"}
+        labels, notes = _labels(question, answer), answer.notes
+        parts = labels if answer.other is None else [*labels, answer.other]
+        if len(parts) > 1 and not question.multi_select:
+            raise AnswerError(
+                f"Only one answer can be given to {_name(question)!r}, not {len(parts)}"
+            )
+        if not parts and notes is None:
+            raise AnswerError(f"Nothing is chosen for {_name(question)!r}; pass None to skip it")
+        told = {} if notes is None else {"notes": notes}
         if not parts:
-            return None
-        return ", ".join(parts) if self.form == "joined" or not question.multi_select else parts
+            told["unanswered"] = "skipped"
+        for option in question.options:
+            if labels == [option.label] and option.preview and not question.multi_select:
+                told["preview"] = option.preview
+        if notes is not None and not self.tells_unanswered:
+            parts = [*parts[:-1], f"{parts[-1] if parts else '(no option)'} (note: {notes})"]
+        joins = self.form == "joined" or not question.multi_select
+        return (", ".join(parts) if joins else parts) if parts else None, told
 
 
 def _name(question: Question) -> str:
@@ -239,26 +247,14 @@ def _read(value: object) -> QuestionAnswer | None:
     return QuestionAnswer(choose)
 
 
-def _checked(question: Question, answer: QuestionAnswer | None) -> _Checked | None:
-    """Replace the chosen options by their labels.
-
-    Raises:
-        AnswerError: this does not answer the question.
-    """
-    if answer is None:
-        return None
-    several = isinstance(answer.choose, Collection) and not isinstance(answer.choose, str)
-    chosen: Any = answer.choose if several else [answer.choose]
-    labels = tuple(dict.fromkeys(_label(question, it) for it in chosen))
+def _labels(question: Question, answer: QuestionAnswer) -> list[str]:
+    """Return the labels of the chosen options, after a check of the texts."""
     for name, text in (("`other`", answer.other), ("`notes`", answer.notes)):
         if text is not None:
             require_text(name, text)
-    count = len(labels) + (answer.other is not None)
-    if count > 1 and not question.multi_select:
-        raise AnswerError(f"Only one answer can be given to {_name(question)!r}, not {count}")
-    if not count and answer.notes is None:
-        raise AnswerError(f"Nothing is chosen for {_name(question)!r}; pass None to skip it")
-    return _Checked(labels, answer.other, answer.notes)
+    several = isinstance(answer.choose, Collection) and not isinstance(answer.choose, str)
+    chosen: Any = answer.choose if several else [answer.choose]
+    return list(dict.fromkeys(_label(question, it) for it in chosen))
 
 
 def _label(question: Question, choice: object) -> str:
@@ -272,18 +268,6 @@ def _label(question: Question, choice: object) -> str:
         f"{choice!r} is not an option of {_name(question)!r}; the options are {known}. "
         "Free text goes into `other`"
     )
-
-
-def _annotation(question: Question, answer: _Checked | None) -> dict[str, str]:
-    if answer is None:
-        return {"unanswered": "skipped"}
-    told: dict[str, str | None] = {"notes": answer.notes}
-    if not answer.choose and answer.other is None:
-        told["unanswered"] = "skipped"
-    if len(answer.choose) == 1 and not question.multi_select:
-        previews = {option.label: option.preview for option in question.options}
-        told["preview"] = previews[answer.choose[0]]
-    return {key: value for key, value in told.items() if value is not None}
 
 
 QuestionHandler = HandlerOf[QuestionRequest, PermissionResult]

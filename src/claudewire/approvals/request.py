@@ -15,6 +15,7 @@ from enum import StrEnum
 from typing import Any, ClassVar, Generic, Literal, TypeVar, cast
 
 import anyio
+import msgspec
 
 from ..concurrency import run_soon
 from ..errors import Error
@@ -222,6 +223,20 @@ class ApprovalRequest(Generic[AnswerT]):
         self._on_end(lambda: soon(ended.set))
         await ended.wait()
         return cast("AnswerT", self.result)
+
+
+def require_json(name: str, value: object) -> Any:
+    """Return a value as JSON types.
+
+    Raises:
+        AnswerError: it cannot be written as JSON.
+    """
+    try:
+        plain = msgspec.to_builtins(value)
+        msgspec.json.encode(plain)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise AnswerError(f"{name} cannot be written as JSON: {error}") from None
+    return plain
 
 
 def require_text(name: str, text: object) -> str:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, Literal, Protocol
 
 import anyio
@@ -200,10 +200,7 @@ class ApprovalRouter:
         self._capabilities = capabilities
         self._form = form
         self._in_flight: dict[str, ApprovalRequest[Any]] = {}
-
-    @cached_property
-    def _threads(self) -> anyio.CapacityLimiter:
-        return anyio.CapacityLimiter(MAX_THREADS)
+        self._threads = anyio.CapacityLimiter(MAX_THREADS)
 
     def policy_answer(self, asked: Request) -> PermissionResult | None:
         """Return the answer of the policy to a small request; None to call `decide`."""

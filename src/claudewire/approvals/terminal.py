@@ -66,9 +66,13 @@ class TerminalIO:
         *,
         width: int | None = None,
     ) -> None:
-        self._lines = _LineReader(input if input is not None else sys.stdin)
+        self._input = input if input is not None else sys.stdin
         self._output = output if output is not None else sys.stdout
         self._width = width
+        self._lock = threading.Lock()
+        self._is_reading = False
+        self._line: Mailbox[str] = Mailbox()
+        """Takes the next line."""
 
     @property
     def columns(self) -> int:
@@ -81,7 +85,11 @@ class TerminalIO:
 
     def asking(self) -> AbstractAsyncContextManager[None]:
         """Hold the terminal for one request, and drop earlier typing."""
-        self._lines.forget()
+        with suppress(ImportError, OSError, ValueError):
+            if self._input.isatty():
+                import termios
+
+                termios.tcflush(self._input.fileno(), termios.TCIFLUSH)
         return nullcontext()
 
     def show(self, line: str, style: str = "") -> None:
@@ -99,7 +107,10 @@ class TerminalIO:
         return [part for line in visible(text).split("\n") for part in _fold(line, width)]
 
     async def read(self, *, text: str = "", multiline: bool = False) -> str:
-        """Read a line.
+        """Read a line, without blocking the event loop.
+
+        Reading cannot be cancelled. So a line that arrives after its request has ended is dropped:
+        it must not become the answer to another request.
 
         Args:
             text: the text to change, if `can_edit`.
@@ -110,29 +121,6 @@ class TerminalIO:
         """
         self._output.write("> ")
         self._output.flush()
-        return await self._lines.next()
-
-
-class _LineReader:
-    """Reads a stream line by line, on demand, without blocking the event loop.
-
-    A read cannot be cancelled. So a line that arrives after its request has ended is dropped: it
-    must not become the answer to another request.
-    """
-
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-        self._lock = threading.Lock()
-        self._is_reading = False
-        self._line: Mailbox[str] = Mailbox()
-        """Takes the next line."""
-
-    async def next(self) -> str:
-        """Wait for the next line, and return it without its newline.
-
-        Raises:
-            EOFError: the stream has ended.
-        """
         with self._lock:
             mailbox = self._line = Mailbox()
             if not self._is_reading:
@@ -144,17 +132,9 @@ class _LineReader:
             raise EOFError(ENDED)
         return line.rstrip("\r\n")
 
-    def forget(self) -> None:
-        """Drop unread typing at a terminal."""
-        with suppress(ImportError, OSError, ValueError):
-            if self._stream.isatty():
-                import termios
-
-                termios.tcflush(self._stream.fileno(), termios.TCIFLUSH)
-
     def _read(self) -> None:
         try:
-            line = self._stream.readline()
+            line = self._input.readline()
         except BaseException:  # a closed stream; a stream of the application may raise anything
             line = ""
         with self._lock:
