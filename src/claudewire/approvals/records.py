@@ -14,10 +14,7 @@ from ..wire import ElicitationResult, PermissionResultAllow
 from .elicitation import DialogRequest, ElicitationRequest
 from .permissions import PlanRequest, ToolRequest
 from .questions import QuestionRequest
-from .request import ApprovalRequest, ApprovalState
-
-POLICY = "policy"
-"""The name of the policy as the one that answered."""
+from .request import ApprovalRequest
 
 
 def record_of(
@@ -39,7 +36,7 @@ def record_of(
         tool=tool,
         input_digest=digest(input),
         answer=_answer_word(request),
-        decided_by=_decided_by(request, decision),
+        decided_by=request.by or "approver",
         reason=Redactor()(reason),
         rule=None if decision.rule is None else str(decision.rule),
         latency=request.waited,
@@ -71,16 +68,6 @@ def _contents(request: ApprovalRequest[Any]) -> dict[str, Any]:
         described = request.describe()
         return {key: described[key] for key in ("message", "url", "fields")}
     return _tool_and_input(request)[1]
-
-
-def _decided_by(request: ApprovalRequest[Any], decision: Decision) -> str:
-    if request.state is ApprovalState.EXPIRED:
-        return "deadline"
-    if request.state is ApprovalState.WITHDRAWN:
-        return "withdrawn"
-    if request.by == POLICY:
-        return "default" if decision.rule is None else "rule"
-    return request.by or "approver"
 
 
 def _answer_word(request: ApprovalRequest[Any]) -> str:

@@ -69,7 +69,7 @@ class ApprovalRequest(Generic[AnswerT]):
         expires: the deadline, like `time.time()`; None without one.
         state: waiting, answered, withdrawn or expired.
         ending: how the request ended, in words; empty while it is pending.
-        by: who answered, if known.
+        by: who or what ended the request, if known: `rule`, `deadline`, a name.
         result: the answer that counts; None while the request is pending.
     """
 
@@ -196,9 +196,9 @@ class ApprovalRequest(Generic[AnswerT]):
         Returns:
             whether the request was pending.
         """
-        return self._end(ApprovalState.WITHDRAWN, self.refusal(reason), reason)
+        return self._end(ApprovalState.WITHDRAWN, self.refusal(reason), reason, "withdrawn")
 
-    def _end(self, state: ApprovalState, answer: AnswerT, ending: str, by: str = "") -> bool:
+    def _end(self, state: ApprovalState, answer: AnswerT, ending: str, by: str) -> bool:
         with self._lock:
             if self.state is not WAITING:
                 return False

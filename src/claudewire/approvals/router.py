@@ -48,7 +48,7 @@ from .permissions import (
     ToolRequest,
 )
 from .questions import ASK_TOOL, AnswerForm, QuestionHandler, QuestionRequest
-from .records import POLICY, record_of
+from .records import record_of
 from .request import WAITING, ApprovalRequest, ApprovalState
 
 logger: logging.Logger = logging.getLogger("claudewire.approvals")
@@ -286,10 +286,11 @@ class ApprovalRouter:
         return decision
 
     def _apply(self, request: ApprovalRequest[Any], decision: Decision) -> None:
+        by = "default" if decision.rule is None else "rule"
         if decision.behavior == "deny":
-            request.resolve(request.refusal(decision.reason or DENIED_BY_POLICY), by=POLICY)
+            request.resolve(request.refusal(decision.reason or DENIED_BY_POLICY), by=by)
         elif decision.behavior == "allow":
-            request.resolve(PermissionResultAllow(), by=POLICY)
+            request.resolve(PermissionResultAllow(), by=by)
 
     async def _ask_people(
         self, request: ApprovalRequest[Any], early: Callable[[Any], object]
@@ -351,5 +352,5 @@ class ApprovalRouter:
 async def _expire(request: ApprovalRequest[Any], seconds: float) -> None:
     await anyio.sleep(seconds)
     reason = f"no decision was made within {seconds:g} seconds"
-    if request._end(ApprovalState.EXPIRED, request.refusal(reason), reason):
+    if request._end(ApprovalState.EXPIRED, request.refusal(reason), reason, "deadline"):
         logger.warning("%s: %s, so the answer is no", request.id, reason)

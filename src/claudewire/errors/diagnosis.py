@@ -46,33 +46,23 @@ class Diagnosis(NamedTuple):
 _CUT_OFF = Diagnosis(Cause.CONNECTION_LOST, "The API ended its reply too early", "Try again.")
 
 
-def diagnose(
-    evidence: Evidence, result: ResultMessage | None = None, *, phase: str = ""
-) -> CLIError:
+def diagnose(evidence: Evidence, result: ResultMessage | None = None) -> CLIError:
     """Make the error for a CLI that has ended, or can no longer be used.
+
+    The cause is in its last output or, without any, in its exit.
 
     Args:
         evidence: everything known.
         result: the last result of the CLI.
-        phase: the activity it broke off, as in "while {phase}".
     """
-    cause, message, advice = diagnose_evidence(evidence, result, phase=phase)
-    return CLIError(message, cause=cause, evidence=evidence, advice=advice)
-
-
-def diagnose_evidence(
-    evidence: Evidence, result: ResultMessage | None = None, *, phase: str = ""
-) -> Diagnosis:
-    """Find out why a CLI has ended: from its last output or, without any, from its exit."""
     # Output that is not JSON may be the complaint of a wrapper script.
     noise = [line for line in evidence.received if not line.startswith("{")]
-    if (found := _by_words([evidence.stderr, "\n".join(noise)])) is not None:
-        return found
-    if result is not None and not result.ok:
+    found = _by_words([evidence.stderr, "\n".join(noise)])
+    if found is None and result is not None and not result.ok:
         found = diagnose_result(result)
-        if found.cause is not Cause.UNKNOWN:
-            return found
-    return _by_exit(evidence, f" while {phase}" if phase else "")
+    if found is None or found.cause is Cause.UNKNOWN:
+        found = _by_exit(evidence)
+    return CLIError(found.message, cause=found.cause, evidence=evidence, advice=found.advice)
 
 
 def diagnose_result(result: ResultMessage, *, was_silent: bool = False) -> Diagnosis:
@@ -136,28 +126,28 @@ def _shortened(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
-def _by_exit(evidence: Evidence, when: str) -> Diagnosis:
+def _by_exit(evidence: Evidence) -> Diagnosis:
     if evidence.signal is not None:
-        return _by_signal(evidence.signal, when)
+        return _by_signal(evidence.signal)
     match evidence.exit_code:
         case None:
-            return Diagnosis(Cause.UNKNOWN, f"The CLI can no longer be used{when}")
+            return Diagnosis(Cause.UNKNOWN, "The CLI can no longer be used")
         case 126:
-            return Diagnosis(Cause.REFUSED, f"The command cannot run the CLI{when}")
+            return Diagnosis(Cause.REFUSED, "The command cannot run the CLI")
         case 127:
             advice = "Give its whole path in the command."
-            return Diagnosis(Cause.NOT_FOUND, f"The command could not find the CLI{when}", advice)
+            return Diagnosis(Cause.NOT_FOUND, "The command could not find the CLI", advice)
         case 137:  # SIGKILL, in shells and containers
-            message = f"The CLI was killed{when}, most likely for lack of memory"
+            message = "The CLI was killed, most likely for lack of memory"
             return Diagnosis(Cause.OUT_OF_MEMORY, message, "Give it more memory.")
         case int(code) if 128 < code < 128 + signal.NSIG:
-            return _by_signal(code - 128, when)
-    return Diagnosis(Cause.EXITED, f"The CLI has exited{when}")
+            return _by_signal(code - 128)
+    return Diagnosis(Cause.EXITED, "The CLI has exited")
 
 
-def _by_signal(number: int, when: str) -> Diagnosis:
+def _by_signal(number: int) -> Diagnosis:
     name = signal_name(number)
     if name in _CRASHES:
-        return Diagnosis(Cause.KILLED, f"The CLI has crashed{when} with {name}")
+        return Diagnosis(Cause.KILLED, f"The CLI has crashed with {name}")
     advice = _KILLED_ADVICE if name == "SIGKILL" else "Another process has ended it."
-    return Diagnosis(Cause.KILLED, f"The CLI was killed{when} by {name}", advice)
+    return Diagnosis(Cause.KILLED, f"The CLI was killed by {name}", advice)

@@ -84,11 +84,7 @@ def to_json(value: Any) -> Any:
 def _fallback(value: Any) -> Any:
     if isinstance(value, Mapping):
         return dict(value)
-    return msgspec.to_builtins(value, str_keys=True, enc_hook=_refuse)
-
-
-def _refuse(value: Any) -> Any:
-    raise TypeError(f"a `{type(value).__name__}` cannot be written as JSON")
+    return msgspec.to_builtins(value, str_keys=True)
 
 
 def error_result(text: str) -> Result:

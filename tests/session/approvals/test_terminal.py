@@ -103,7 +103,11 @@ async def test_permission_is_shown_with_its_facts_and_keys() -> None:
     [
         (["a", "a1"], [MAKE_RULE], "  Which one? a1 to a2\n"),
         (["a9", "A2"], [ACCEPT], "  Which one? a1 to a2\n"),
-        (["a2 always", "a2 user"], [SetMode("acceptEdits", "userSettings")], "  There is no scope 'always'"),
+        (
+            ["a2 always", "a2 user"],
+            [SetMode("acceptEdits", "userSettings")],
+            "  There is no scope 'always'",
+        ),
     ],
 )
 async def test_suggestion_is_remembered(lines: list[str], updates: list[Any], shown: str) -> None:

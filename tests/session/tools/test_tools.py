@@ -450,7 +450,7 @@ async def test_a_returned_value_becomes_a_result_of_mcp(value: Any, result: Any)
     [
         (b"bytes", "a tool cannot return bytes; return image() or"),
         ({"content": [], "is_error": "no"}, "is_error must be True or False"),
-        (Opaque(), "a `Opaque` cannot be written as JSON"),
+        (Opaque(), "objects of type Opaque is unsupported"),
     ],
 )
 async def test_a_value_without_a_json_form_is_a_failure(

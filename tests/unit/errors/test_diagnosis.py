@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from claudewire.errors import Cause, CLIError, Evidence, diagnose, diagnose_result
-from claudewire.errors.diagnosis import Diagnosis, diagnose_evidence
+from claudewire.errors.diagnosis import Diagnosis
 from claudewire.errors.failure_signs import SIGNS
 from claudewire.wire import ResultMessage
 
@@ -140,9 +140,14 @@ def failed(text: str | None = None, subtype: str = "success", **fields: Any) -> 
 # --- words ----------------------------------------------------------------------------------------
 
 
+def diagnosed(evidence: Evidence, result: ResultMessage | None = None) -> Diagnosis:
+    error = diagnose(evidence, result)
+    return Diagnosis(error.cause, error.message, error.advice)
+
+
 @pytest.mark.parametrize(("cause", "words", "said"), examples(STDERR))
 def test_stderr_shows_the_cause(cause: Cause, words: str, said: str) -> None:
-    found = diagnose_evidence(Evidence(exit_code=1, stderr=f"Debugger listening\n{words}\n"))
+    found = diagnosed(Evidence(exit_code=1, stderr=f"Debugger listening\n{words}\n"))
     assert found.cause is cause
     assert said in found.message
     assert found.advice
@@ -154,8 +159,8 @@ def test_result_shows_the_cause(cause: Cause, words: str, said: str) -> None:
     assert found.cause is cause
     assert said in found.message
     assert found.advice
-    assert diagnose_evidence(Evidence(exit_code=1), failed(words)) == found
-    assert diagnose_evidence(Evidence(exit_code=1, stderr=words)) == found
+    assert diagnosed(Evidence(exit_code=1), failed(words)) == found
+    assert diagnosed(Evidence(exit_code=1, stderr=words)) == found
 
 
 @pytest.mark.parametrize(
@@ -186,15 +191,15 @@ def test_errors_of_a_failed_resume_count() -> None:
 
 def test_plain_text_on_stdout_counts_but_not_the_model() -> None:
     evidence = Evidence(exit_code=1, received=("bash: claude: command not found",))
-    assert diagnose_evidence(evidence).cause is Cause.NOT_FOUND
+    assert diagnosed(evidence).cause is Cause.NOT_FOUND
     line = '{"type":"assistant","text":"Not logged in · Please run /login"}'
     result = ResultMessage(subtype="success", is_error=False, result="Please run /login")
-    found = diagnose_evidence(Evidence(exit_code=1, received=(line,)), result)
+    found = diagnosed(Evidence(exit_code=1, received=(line,)), result)
     assert found == Diagnosis(Cause.EXITED, "The CLI has exited")
 
 
 def test_message_has_the_line_with_the_sign_and_no_more() -> None:
-    found = diagnose_evidence(Evidence(stderr="\nerror: unknown option '-z'\nmore"))
+    found = diagnosed(Evidence(stderr="\nerror: unknown option '-z'\nmore"))
     assert found.message == "The CLI does not know the option -z: error: unknown option '-z'"
     found = diagnose_result(failed("Credit balance is too low " + "x" * 10_000))
     assert len(found.message) < 600
@@ -238,7 +243,7 @@ def test_subtype_is_the_message_without_other_signs() -> None:
 def test_silent_turn_was_cut_off_by_the_api() -> None:
     silent = failed(subtype="error_during_execution")
     assert diagnose_result(silent, was_silent=True).cause is Cause.CONNECTION_LOST
-    assert diagnose_evidence(Evidence(exit_code=1), silent).cause is Cause.EXITED
+    assert diagnosed(Evidence(exit_code=1), silent).cause is Cause.EXITED
 
 
 def test_stopped_turn_does_not_fail_with_its_text() -> None:
@@ -265,26 +270,23 @@ def test_stopped_turn_does_not_fail_with_its_text() -> None:
 def test_exit_shows_the_cause_without_output(
     ended: dict[str, Any], cause: Cause, said: str
 ) -> None:
-    found = diagnose_evidence(Evidence(**ended))
+    found = diagnosed(Evidence(**ended))
     assert found.cause is cause
     assert said in found.message
 
 
 def test_sigkill_may_mean_lack_of_memory() -> None:
-    assert "dmesg" in diagnose_evidence(Evidence(signal=signal.SIGKILL)).advice
+    assert "dmesg" in diagnosed(Evidence(signal=signal.SIGKILL)).advice
     log = "Out of memory: Killed process 4711 (claude)"
-    found = diagnose_evidence(Evidence(signal=signal.SIGKILL, stderr=log))
+    found = diagnosed(Evidence(signal=signal.SIGKILL, stderr=log))
     assert found.cause is Cause.OUT_OF_MEMORY
 
 
-def test_error_has_cause_phase_evidence_and_advice() -> None:
+def test_error_has_cause_evidence_and_advice() -> None:
     evidence = Evidence(exit_code=1, stderr="error: unknown option '--cwd=/x'\n")
-    error = diagnose(evidence, phase="starting")
+    error = diagnose(evidence)
     assert isinstance(error, CLIError)
     assert error.cause is Cause.BAD_FLAG
     assert error.evidence is evidence
     for words in ("does not know the option --cwd", "exit code 1", "Leave it out"):
         assert words in str(error)
-    assert diagnose(Evidence(exit_code=3), phase="starting").message == (
-        "The CLI has exited while starting"
-    )
