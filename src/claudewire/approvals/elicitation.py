@@ -207,17 +207,13 @@ class Field:
         if self.type == "boolean":
             return {"y": True, "yes": True, "n": False, "no": False}.get(typed.lower(), typed)
         if self.type in ("choice", "choices"):
-            chosen = [self._numbered(it) for it in typed.replace(",", " ").split()]
+            numbered = {str(number): it.value for number, it in enumerate(self.choices, 1)}
+            chosen = [numbered.get(it, it) for it in typed.replace(",", " ").split()]
             return chosen[0] if self.type == "choice" and len(chosen) == 1 else chosen
         try:
             return json.loads(typed)
         except ValueError:
             return typed
-
-    def _numbered(self, number: str) -> str:
-        if number.isdecimal() and 1 <= int(number) <= len(self.choices):
-            return self.choices[int(number) - 1].value
-        return number
 
     def describe(self) -> dict[str, Any]:
         """Return the field as JSON types."""

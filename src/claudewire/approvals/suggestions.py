@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -110,16 +111,13 @@ def suggestions_of(request: Request) -> tuple[Suggestion, ...]:
     assert isinstance(request.body, CanUseTool)
     typed = request.body.permission_suggestions or []
     plain = [_plain(it) for it in typed]
-    inner = request.raw.get("request") if typed and request.line else None
-    written = inner.get("permission_suggestions") if isinstance(inner, dict) else None
-    # A request that was translated from another dialect has been written in another form.
-    if isinstance(written, list) and list(map(_type, written)) == list(map(_type, plain)):
-        plain = written
+    if typed and request.line:
+        # A request that was translated from another dialect has been written in another form.
+        with suppress(KeyError, TypeError):
+            written = request.raw["request"]["permission_suggestions"]
+            if [it["type"] for it in written] == [it["type"] for it in plain]:
+                plain = written
     return tuple(map(Suggestion, typed, plain))
-
-
-def _type(raw: Any) -> object:
-    return raw.get("type") if isinstance(raw, dict) else None
 
 
 def updates_for(

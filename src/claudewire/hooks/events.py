@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from difflib import get_close_matches
-from enum import Enum
 from typing import Any, Final, get_args
 
 from ..errors import OptionsError
@@ -15,17 +14,11 @@ _INPUTS: Final = {kind.__struct_config__.tag: kind for kind in get_args(HookInpu
 _OUTPUTS: Final = {kind.__struct_config__.tag: kind for kind in get_args(HookSpecificOutput)}
 
 
-class Blocking(Enum):
-    """The field of an output that prevents an event."""
-
-    PERMISSION = "permissionDecision: deny"
-    DECISION = "decision: block"
-    REQUEST = "decision of the request: deny"
-    ANSWER = "action: decline"
-
-
-PERMISSION, DECISION = Blocking.PERMISSION, Blocking.DECISION
-REQUEST, ANSWER = Blocking.REQUEST, Blocking.ANSWER
+# The fields of an output that prevent an event.
+PERMISSION: Final = "permissionDecision: deny"
+DECISION: Final = "decision: block"
+REQUEST: Final = "decision of the request: deny"
+ANSWER: Final = "action: decline"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +28,13 @@ class HookEvent:
     Attributes:
         name: its name at the CLI.
         matched: the field of the input that a matcher is compared with; None if it takes none.
-        blocking: how a hook prevents it; None if no hook can.
+        blocking: the field of an output that prevents it; None if no hook can.
         can_stop: whether a hook can end the turn here.
     """
 
     name: str
     matched: str | None = None
-    blocking: Blocking | None = None
+    blocking: str | None = None
     can_stop: bool = False
 
     @property

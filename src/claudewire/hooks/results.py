@@ -139,7 +139,7 @@ def _check_event(name: object, event: HookEvent) -> None:
 def _completed(output: HookOutput, event: HookEvent, input: Any) -> HookOutput:
     """Add fields that only some CLIs need."""
     own: Any = output.hook_specific_output
-    if output.continue_ is False and event.blocking is PERMISSION and event.output is not None:
+    if output.continue_ is False and event.blocking == PERMISSION and event.output is not None:
         # A CLI that is only told to stop still runs the tool, and stops after that.
         own = own or event.output()
         if own.permission_decision is None:
@@ -164,8 +164,8 @@ def _from_result(result: HookResult, event: HookEvent) -> HookOutput:
     own = dict(result.fields)
     if result.context is not None:
         own["additional_context"] = result.context
-    stop, blocks = result.stop, result.decision == "block" and event.blocking is DECISION
-    if event.blocking is REQUEST:
+    stop, blocks = result.stop, result.decision == "block" and event.blocking == DECISION
+    if event.blocking == REQUEST:
         own, stop = _request_decision(result, own), None
     elif result.decision is not None and not blocks:
         own |= _decision(result, event)
@@ -185,12 +185,12 @@ def _from_result(result: HookResult, event: HookEvent) -> HookOutput:
 def _decision(result: HookResult, event: HookEvent) -> dict[str, Any]:
     """Return the fields of the event's own output that hold the decision."""
     decision = result.decision
-    if event.blocking is PERMISSION and (decision != "defer" or event.is_about_tool):
+    if event.blocking == PERMISSION and (decision != "defer" or event.is_about_tool):
         if decision in ("deny", "block"):
             reason = result.reason or BLOCKED
             return {"permission_decision": "deny", "permission_decision_reason": reason}
         return {"permission_decision": decision, "permission_decision_reason": result.reason}
-    if event.blocking is ANSWER and decision == "block":
+    if event.blocking == ANSWER and decision == "block":
         return {"action": "decline"}
     raise HookResultError(f"{event.name} cannot be answered with {decision}")
 

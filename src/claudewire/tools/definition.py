@@ -133,9 +133,12 @@ class Tool(Generic[P, R]):
         functools.update_wrapper(cast("Any", self), plain, updated=())
         self.settings: ToolSettings = settings
         self.function: Callable[P, R] = plain
-        self.name: str = _check_name(
-            settings.get("name") or function_name(plain).rpartition(".")[2]
-        )
+        self.name: str = settings.get("name") or function_name(plain).rpartition(".")[2]
+        if not _NAME.fullmatch(self.name):
+            raise ValueError(
+                f"{self.name!r} cannot be the name of a tool: a name has at most 128 characters, "
+                "which are letters from a to z, digits, _ and -. Give another name with `name=`."
+            )
         self._is_method = signature is not None and [*signature.parameters][:1] == ["self"]
         from .arguments import Arguments  # imports pydantic
 
@@ -226,15 +229,6 @@ class Tool(Generic[P, R]):
 
 AnyTool = Tool[..., Any]
 """A tool, whatever its function takes and returns."""
-
-
-def _check_name(name: str) -> str:
-    if not _NAME.fullmatch(name):
-        raise ValueError(
-            f"{name!r} cannot be the name of a tool: a name has at most 128 characters, which are "
-            "letters from a to z, digits, _ and -. Give another name with `name=`."
-        )
-    return name
 
 
 @overload
