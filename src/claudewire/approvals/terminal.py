@@ -13,15 +13,16 @@ So a text of several lines cannot pass for another field, nor a field for a fact
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
-import re
 import sys
 import textwrap
 import threading
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
+from functools import partial
 from typing import Any, TextIO
 
 import anyio
@@ -31,7 +32,7 @@ from ..concurrency import Mailbox
 from ..errors import visible
 from ..wire import Question
 from .elicitation import ElicitationRequest, Field
-from .permissions import PermissionRequest, PlanRequest
+from .permissions import DENIED, PermissionRequest, PlanRequest
 from .questions import QuestionAnswer, QuestionRequest
 from .request import AnswerError, ApprovalRequest
 from .suggestions import SCOPES, Suggestion
@@ -41,6 +42,8 @@ _LEAST_COLUMNS = 20
 _IN_DIFF = frozenset({"content", "edits", "new_source", "new_string", "old_string"})
 """Fields of an input that its diff shows better."""
 _DIFF_STYLES = {"+": "added", "-": "removed", "@": "hunk"}
+
+_WORDS = {"yes": "y", "no": "n", "always": "a", "edit": "e", "stop": "x"}
 
 ENDED = "No answer from the terminal: denied."
 
@@ -234,19 +237,25 @@ class Terminal:
         for line in textwrap.wrap(", ".join(keys), self._io.columns or 1000):
             self._io.show(line, "keys")
 
-    async def _choose(self, decide: Callable[[str, str], Any]) -> Any:
-        """Read lines until one is an answer: a word, and perhaps more after it."""
+    async def _until(self, read: Callable[[str], Any]) -> Any:
+        """Return what `read` makes of the first line that it accepts."""
         while True:
-            word, _, rest = (await self._io.read()).strip().partition(" ")
             try:
-                answer = decide(word.lower(), rest.strip())
+                return read((await self._io.read()).strip())
             except AnswerError as error:
                 self._say(str(error))
-                continue
-            if answer is not None:
-                return answer
-            if word:
-                self._say("That is not one of the answers.")
+
+    async def _choose(self, answers: Mapping[str, Callable[[str], Any]]) -> Any:
+        """Read a key or its word, and let its function make an answer of the rest of the line."""
+
+        def read(typed: str) -> Any:
+            word, _, rest = typed.partition(" ")
+            answer = answers.get(_WORDS.get(word.lower(), word.lower()))
+            if answer is None:
+                raise AnswerError("That is not one of the answers.")
+            return answer(rest.strip())
+
+        return await self._until(read)
 
     # --- permissions -----------------------------------------------------------------------------
 
@@ -255,27 +264,24 @@ class Terminal:
         name = request.body.display_name or request.tool_name
         self._head(request, f"Allow {name}{f' to {path}' if isinstance(path, str) else ''}?")
         await self._show_use(request)
+        answers: dict[str, Callable[[str], Any]] = {
+            "y": lambda _: request.allow(),
+            "n": lambda reason: request.deny(reason or DENIED),
+            "x": lambda reason: request.deny(reason or DENIED, stop=True),
+            **({"e": lambda _: self._edited(request)} if self._io.can_edit else {}),
+        }
         offers = [*_offers(request)]
         for number, offer in enumerate(offers, 1):
-            self._say(f"a{number if len(offers) > 1 else ''} = yes, and from now on:")
+            key = f"a{number}" if len(offers) > 1 else "a"
+            self._say(f"{key} = yes, and from now on:")
             self._quote(offer if isinstance(offer, str) else offer.describe())
+            answers[key] = partial(_remember, request, offer)
         always = [f"a [{', '.join(SCOPES)}] = always"] if offers else []
         edit = ["e = edit"] if self._io.can_edit else []
         no = ("n [reason] = no", "x [reason] = no, and stop the turn")
         self._keys("y = yes", *always, *no, *edit)
-
-        def decide(word: str, rest: str) -> Any:
-            if word in ("y", "yes"):
-                return request.allow()
-            if word in ("n", "no", "x", "stop"):
-                reason = {"reason": rest} if rest else {}
-                return request.deny(**reason, stop=word[0] in "xs")
-            if edit and word in ("e", "edit"):
-                return edit
-            return _always(request, offers, word, rest)
-
-        answer = await self._choose(decide)
-        return await self._edited(request) if answer is edit else answer
+        answer = await self._choose(answers)
+        return await answer if inspect.isawaitable(answer) else answer
 
     async def _show_use(self, request: PermissionRequest) -> None:
         diff = await anyio.to_thread.run_sync(request.diff) if self._diffs else None
@@ -329,23 +335,22 @@ class Terminal:
             if option.preview:
                 self._quote("\n".join(f"   {line}" for line in option.preview.split("\n")))
 
-        def decide(word: str, rest: str) -> QuestionAnswer | str | None:
-            if word in ("s", "skip") and not rest:
-                return "skip"
-            typed = f"{word} {rest}".strip()
+        def read(typed: str) -> QuestionAnswer | None:
+            if typed.lower() in ("s", "skip"):
+                return None
             numbers = typed.replace(",", " ").split()
             if not all(it.isdecimal() for it in numbers):
                 return QuestionAnswer(other=typed)
             if len(numbers) > 1 and not question.multi_select:
                 raise AnswerError("Only one option can be chosen.")
-            if not all(0 < int(it) <= len(question.options) for it in numbers):
+            if not numbers or not all(0 < int(it) <= len(question.options) for it in numbers):
                 raise AnswerError(f"There are {len(question.options)} options.")
-            return QuestionAnswer([int(it) - 1 for it in numbers]) if numbers else None
+            return QuestionAnswer([int(it) - 1 for it in numbers])
 
         which = "1 3 = choose several" if question.multi_select else "1 = choose one"
         self._keys(which, "any words = answer in your own words", "s = skip")
-        answer = await self._choose(decide)
-        return answer if isinstance(answer, QuestionAnswer) else None
+        answer: QuestionAnswer | None = await self._until(read)
+        return answer
 
     async def _plan(self, request: PlanRequest) -> Any:
         self._head(request, "Approve this plan?")
@@ -355,18 +360,14 @@ class Terminal:
             *("y = yes", "a = yes, and accept edits"), "n [what to change] = revise", "x = reject"
         )
 
-        def decide(word: str, rest: str) -> Any:
-            match word:
-                case "y" | "yes":
-                    return request.approve()
-                case "a" | "always":
-                    return request.approve(mode="acceptEdits")
-                case "n" | "no":
-                    return request.revise(rest)
-                case "x" | "stop":
-                    return request.reject()
-
-        return await self._choose(decide)
+        return await self._choose(
+            {
+                "y": lambda _: request.approve(),
+                "a": lambda _: request.approve(mode="acceptEdits"),
+                "n": request.revise,
+                "x": lambda _: request.reject(),
+            }
+        )
 
     # --- forms -----------------------------------------------------------------------------------
 
@@ -376,8 +377,7 @@ class Terminal:
         if request.url is not None:
             self._quote(request.url, "visit", _FACT)
         self._keys("y = answer", "n = decline")
-        words = {"y": "yes", "yes": "yes", "n": "no", "no": "no"}
-        if await self._choose(lambda word, _: words.get(word)) == "no":
+        if not await self._choose({"y": lambda _: True, "n": lambda _: False}):
             return request.decline()
         return request.accept({it.name: await self._fill_in(it) for it in request.form.fields})
 
@@ -390,15 +390,15 @@ class Terminal:
         if field.default is not None:
             empty = f"; Enter for {visible(json.dumps(field.default))}"
         self._io.show(f"{_HOW[field.type]}{empty}", "keys")
-        while True:
-            typed = (await self._io.read()).strip()
+
+        def read(typed: str) -> Any:
             value = field.parse(typed) if typed else field.default
-            if value is None and not field.required:
-                return None
             problem = "A value is required." if value is None else field.problem(value)
-            if problem is None:
-                return value
-            self._say(problem)
+            if problem is not None and (field.required or value is not None):
+                raise AnswerError(problem)
+            return value
+
+        return await self._until(read)
 
 
 _HOW = {
@@ -441,17 +441,5 @@ def _offers(request: PermissionRequest) -> Iterator[Suggestion | str]:
         yield f"Bash({command})"
 
 
-def _always(
-    request: PermissionRequest, offers: Sequence[Suggestion | str], word: str, rest: str
-) -> Any:
-    """Allow this from now on; `a2 project` is the second offer, for the project."""
-    match = re.fullmatch(r"a(?:lways)?(\d*)", word)
-    if match is None:
-        return None
-    if not offers:
-        raise AnswerError("There is no rule to remember; y allows it once.")
-    number = int(match[1] or len(offers) == 1)
-    if not 1 <= number <= len(offers):
-        raise AnswerError(f"Which one? a1 to a{len(offers)}")
-    scope: Any = rest or None
-    return request.allow(remember=offers[number - 1], scope=scope)
+def _remember(request: PermissionRequest, offer: Suggestion | str, scope: Any) -> Any:
+    return request.allow(remember=offer, scope=scope or None)
