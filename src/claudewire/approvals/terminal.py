@@ -54,7 +54,6 @@ class TerminalIO:
     Args:
         input: where the person types; standard input by default.
         output: where requests are shown; standard output by default.
-        width: the number of columns; by default the width of the terminal.
 
     Attributes:
         can_edit: whether `read` lets the person change a text.
@@ -62,16 +61,9 @@ class TerminalIO:
 
     can_edit: bool = False
 
-    def __init__(
-        self,
-        input: TextIO | None = None,
-        output: TextIO | None = None,
-        *,
-        width: int | None = None,
-    ) -> None:
+    def __init__(self, input: TextIO | None = None, output: TextIO | None = None) -> None:
         self._input = input if input is not None else sys.stdin
         self._output = output if output is not None else sys.stdout
-        self._width = width
         self._lock = threading.Lock()
         self._is_reading = False
         self._line: Mailbox[str] = Mailbox()
@@ -80,8 +72,6 @@ class TerminalIO:
     @property
     def columns(self) -> int:
         """The number of columns; 0 if lines have no limit."""
-        if self._width is not None:
-            return self._width
         with suppress(OSError, ValueError, AttributeError):
             return max(os.get_terminal_size(self._output.fileno()).columns, _LEAST_COLUMNS)
         return 0
@@ -151,8 +141,6 @@ class Terminal:
     Args:
         input: where the person types; standard input by default.
         output: where requests are shown; standard output by default.
-        diffs: whether to read files to show their changes.
-        width: the number of columns; by default the width of the terminal.
         io: shows and reads, instead of these streams.
     """
 
@@ -161,12 +149,9 @@ class Terminal:
         input: TextIO | None = None,
         output: TextIO | None = None,
         *,
-        diffs: bool = True,
-        width: int | None = None,
         io: TerminalIO | None = None,
     ) -> None:
-        self._io = TerminalIO(input, output, width=width) if io is None else io
-        self._diffs = diffs
+        self._io = TerminalIO(input, output) if io is None else io
         self._sessions: set[str] = set()
         self._busy = anyio.Lock()
 
@@ -284,7 +269,7 @@ class Terminal:
         return await answer if inspect.isawaitable(answer) else answer
 
     async def _show_use(self, request: PermissionRequest) -> None:
-        diff = await anyio.to_thread.run_sync(request.diff) if self._diffs else None
+        diff = await anyio.to_thread.run_sync(request.diff)
         if request.body.title:
             self._quote(request.body.title, "title", _FACT)
         self._quote(request.tool_name, "tool", _FACT)

@@ -55,14 +55,22 @@ ACCEPT = SetMode("acceptEdits", "session")
 ENDED = "No answer from the terminal: denied."
 
 
-async def typed(
-    request: ApprovalRequest[Any], *lines: str, width: int | None = None, **options: Any
-) -> tuple[Any, str]:
+class Wide(TerminalIO):
+    def __init__(self, input: TextIO, output: TextIO, width: int) -> None:
+        super().__init__(input, output)
+        self.width = width
+
+    @property
+    def columns(self) -> int:
+        return self.width
+
+
+async def typed(request: ApprovalRequest[Any], *lines: str, width: int = 0) -> tuple[Any, str]:
     """Ask a person who types these lines; return the answer, and everything shown."""
     shown = io.StringIO()
     typing = io.StringIO("".join(f"{line}\n" for line in lines))
     with anyio.fail_after(SOON):
-        answer = await Terminal(typing, shown, width=width, **options)(request)
+        answer = await Terminal(io=Wide(typing, shown, width))(request)
     return answer, shown.getvalue()
 
 
@@ -233,8 +241,6 @@ async def test_diff_replaces_the_fields_that_it_shows(
     assert "  | +three\n" in shown
     fields = [line for line in shown.splitlines() if line.startswith("  - ")]
     assert fields == [f"  - {path}: a.txt"]
-    _, shown = await typed(request, "y", diffs=False)
-    assert "  | +three\n" not in shown
 
 
 # --- foreign text --------------------------------------------------------------------------------
