@@ -14,18 +14,9 @@ from functools import partial
 from typing import Annotated, Any, Final, get_args, get_origin
 
 import msgspec
-from pydantic import (
-    ConfigDict,
-    PlainValidator,
-    PydanticUserError,
-    TypeAdapter,
-    ValidationError,
-)
+from pydantic import ConfigDict, PlainValidator, PydanticUserError, TypeAdapter, ValidationError
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind
-from pydantic_core import (
-    ErrorDetails,
-    PydanticCustomError,
-)
+from pydantic_core import ErrorDetails, PydanticCustomError
 
 from .errors import describe
 from .wire import Error

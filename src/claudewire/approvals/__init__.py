@@ -20,20 +20,8 @@ from .elicitation import (
     Form,
 )
 from .inbox import Change, Changes, Inbox
-from .permissions import (
-    PLAN_TOOL,
-    PermissionHandler,
-    PermissionRequest,
-    PlanHandler,
-    PlanRequest,
-)
-from .questions import (
-    ASK_TOOL,
-    AnswerForm,
-    QuestionAnswer,
-    QuestionHandler,
-    QuestionRequest,
-)
+from .permissions import PLAN_TOOL, PermissionHandler, PermissionRequest, PlanHandler, PlanRequest
+from .questions import ASK_TOOL, AnswerForm, QuestionAnswer, QuestionHandler, QuestionRequest
 from .request import AnswerError, ApprovalKind, ApprovalRequest, ApprovalState
 from .router import ApprovalRouter, Approver, Approvers, Handler, PolicyLike, check_handler
 from .suggestions import Remember, Scope, Suggestion

@@ -70,12 +70,7 @@ class Inbox:
     # --- answering -------------------------------------------------------------------------------
 
     def act(
-        self,
-        id: str,
-        action: str,
-        arguments: Mapping[str, Any] | None = None,
-        *,
-        by: str = "",
+        self, id: str, action: str, arguments: Mapping[str, Any] | None = None, *, by: str = ""
     ) -> bool:
         """Answer a request by the name of an action and its arguments, as a remote peer does.
 

@@ -17,27 +17,11 @@ import logging
 import re
 import sys
 from collections.abc import Callable, Mapping
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    Final,
-    Generic,
-    ParamSpec,
-    TypedDict,
-    TypeVar,
-    cast,
-    overload,
-)
+from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, TypedDict, TypeVar, cast, overload
 
 import msgspec
 
-from ..concurrency import (
-    TookTooLong,
-    call_function,
-    call_within,
-    check_function,
-    function_name,
-)
+from ..concurrency import TookTooLong, call_function, call_within, check_function, function_name
 from ..errors import words_of
 from .context import ToolContext
 from .results import ToolError, error_result, to_result
