@@ -18,12 +18,7 @@ import pytest
 import typing_extensions
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
-from claudewire.schemas import (
-    SchemaMismatch,
-    UnsupportedType,
-    Value,
-    parse_docstring,
-)
+from claudewire.schemas import SchemaMismatch, UnsupportedType, Value, parse_docstring
 from claudewire.tools.results import to_json
 
 T = TypeVar("T")

@@ -84,15 +84,12 @@ def check_handler(handler: object, name: str) -> None:
     """
     try:
         signature = check_function(handler)
-    except TypeError as error:
-        raise OptionsError(f"{name} must be a function that returns its answer: {error}") from None
-    try:
         if signature is not None:
             signature.bind(object())
-    except TypeError:
+    except TypeError as error:
         raise OptionsError(
-            f"{name} is called with one argument, the request; {function_name(handler)}{signature} "
-            "cannot be called that way"
+            f"{name} must be a function of one argument, the request, that returns its answer: "
+            f"{error}"
         ) from None
 
 

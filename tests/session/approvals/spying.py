@@ -56,9 +56,7 @@ class Played:
 
 
 async def play(
-    scenario: Callable[[Chat], Awaitable[None]],
-    cli: dict[str, Any] | None = None,
-    **changes: Any,
+    scenario: Callable[[Chat], Awaitable[None]], cli: dict[str, Any] | None = None, **changes: Any
 ) -> Played:
     """Take one turn with a simulated CLI. The changes are options of the session."""
     spy = Spy(SimulatedCLI(scenario, **(cli or {})))

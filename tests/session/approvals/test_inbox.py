@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import threading
 from typing import Any
 
@@ -131,30 +130,6 @@ def test_exactly_one_of_many_threads_wins(_round: int) -> None:
     for thread in threads:
         thread.join(SOON)
     assert [request.result.message] == won
-
-
-async def test_thousand_requests_are_answered_from_another_thread() -> None:
-    inbox, answers = Inbox(), dict[int, Any]()
-    seen = noted(inbox)
-
-    async def wait(number: int) -> None:
-        answers[number] = await pending(inbox, f"make {number}", f"r{number}").wait()
-
-    def answer_all() -> None:
-        waiting = list(inbox.pending)
-        random.Random(5).shuffle(waiting)
-        for request in waiting:
-            inbox.act(request.id, "deny", {"reason": f"not {request.title}"})
-
-    with anyio.fail_after(SOON):
-        async with anyio.create_task_group() as tasks:
-            for number in range(1000):
-                tasks.start_soon(wait, number)
-            await anyio.wait_all_tasks_blocked()
-            await anyio.to_thread.run_sync(answer_all)
-    for number in range(1000):
-        assert answers[number].message == f"not Bash: make {number}"
-    assert (inbox.pending, len(set(seen))) == ((), 2000)
 
 
 def test_request_that_ends_before_it_is_added_is_not_pending() -> None:

@@ -287,10 +287,10 @@ async def yields_slowly(request: Any) -> AsyncIterator[Any]:
 @pytest.mark.parametrize(
     ("handler", "words"),
     [
-        ("allow", "on_permission must be a function that returns its answer: 'allow' is not"),
-        (two, "is called with one argument, the request; two(tool_name: 'str', input:"),
-        (by_keyword, "cannot be called that way"),
-        (yields, "must be a function that returns its answer: yields yields"),
+        ("allow", "on_permission must be a function of one argument, the request, that"),
+        (two, "missing a required argument: 'input'"),
+        (by_keyword, "too many positional arguments"),
+        (yields, "that returns its answer: yields yields"),
         (yields_slowly, "yields_slowly yields"),
         (Decider, "Decider is a class, not a function; make an object of it: Decider()"),
     ],

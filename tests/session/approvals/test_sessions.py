@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 from typing import Any
 
@@ -12,7 +11,6 @@ import pytest
 from tests.helpers import messages as saying
 from tests.helpers.peer import SOON, Peer
 from tests.helpers.sessions import connected, opened, options, soon
-from tests.judges.conformance.talk import EXAMPLES
 from tests.session.approvals.asking import COLOUR, SIZES
 from tests.session.approvals.spying import make, play
 
@@ -96,115 +94,6 @@ async def test_application_works_with_every_document_and_version(cli: dict[str, 
     by_index = {"0": "Green", "1": ["S", "L"]}
     updated = answer.get("updatedInput") or answer["updated_input"]
     assert updated["answers"] == (by_index if cli.get("dialect") == "envelope" else answers)
-
-
-async def answer_to(line: dict[str, Any], **changes: Any) -> dict[str, Any]:
-    """Let a CLI write a line as it stands, and return the line that a session writes back."""
-    peer = Peer()
-    with anyio.fail_after(SOON):
-        if changes.get("dialect") == "envelope":  # in which nothing opens a session
-            session = await Session(options(**changes), transport=peer.transport)
-        else:
-            session = await opened(peer, **changes)
-        await peer.write(json.dumps(line).encode() + b"\n")
-        answer: dict[str, Any] = json.loads(await peer.end.receive())
-        await session.close()
-    return answer
-
-
-def shown(id: str, asked: str, **changes: Any) -> dict[str, Any]:
-    """An answer as a document shows it, with the ids of a request and changes to the decision."""
-    example, request = EXAMPLES[id], EXAMPLES[asked]
-    request = request.get("message", request)
-    request_id = request.get("request_id") or request["request"]["request_id"]
-    decision = dict(example["response"]["response"])
-    for key in decision.keys() & {"toolUseID", "tool_use_id"}:
-        decision[key] = request["request"]["tool_use_id"]
-    for key in decision.keys() & {"updatedPermissions", "updated_permissions"}:
-        assert decision.pop(key) == []  # an empty list is left out
-    response = {**example["response"], "request_id": request_id, "response": decision | changes}
-    return {**example, "response": response}
-
-
-FILE = {"file_path": "/path/to/file.txt", "content": "file contents"}
-RM = EXAMPLES["002-ex-06"]["request"]["tool_input"]
-
-
-@pytest.mark.parametrize(
-    ("asked", "input", "answer"),
-    [
-        ("000-ex-05", None, shown("000-ex-06", "000-ex-05")),
-        ("001-ex-15", {}, shown("001-ex-06", "001-ex-15")),
-        # The input always goes along: most CLIs deny the tool without it.
-        ("002-ex-06", None, shown("002-ex-07", "002-ex-06", updatedInput=RM)),
-        ("004-ex-08", FILE, shown("004-ex-03", "004-ex-08")),
-        ("004-ex-15", None, EXAMPLES["004-ex-16"]),
-    ],
-)
-async def test_allow_is_written_as_the_documents_show_it(
-    asked: str, input: dict[str, Any] | None, answer: dict[str, Any]
-) -> None:
-    def allow(request: PermissionRequest) -> Any:
-        return request.allow(input=input)
-
-    assert await answer_to(EXAMPLES[asked], on_permission=allow) == answer
-
-
-@pytest.mark.parametrize(
-    ("asked", "reason", "answer"),
-    [
-        ("000-ex-05", "User declined this operation", "000-ex-07"),
-        ("001-ex-15", "User denied permission", "001-ex-07"),
-        ("002-ex-06", "Destructive commands are not permitted", "002-ex-08"),
-        ("004-ex-08", "User declined this operation", "004-ex-04"),
-    ],
-)
-async def test_denial_is_written_as_the_documents_show_it(
-    asked: str, reason: str, answer: str
-) -> None:
-    def deny(request: PermissionRequest) -> Any:
-        return request.deny(reason)
-
-    assert await answer_to(EXAMPLES[asked], on_permission=deny) == shown(answer, asked)
-
-
-def green(request: QuestionRequest) -> Any:
-    return request.answer({"Color": "Green"})
-
-
-async def test_question_is_answered_as_the_first_document_shows_it() -> None:
-    asked = EXAMPLES["000-ex-08"]
-    written = await answer_to(asked, on_question=green, answer_form="bare")
-    assert written == EXAMPLES["000-ex-09"]
-    # Real CLIs need the questions, too.
-    both = {**asked["request"]["input"], "answers": {"Which color do you prefer?": "Green"}}
-    written = await answer_to(asked, on_question=green)
-    assert written == shown("000-ex-09", "000-ex-08", updatedInput=both)
-
-
-@pytest.mark.parametrize("named", [False, True])
-async def test_questions_are_answered_by_index_as_the_last_document_shows_it(named: bool) -> None:
-    """It shows the request of a permission in an envelope, and that of a question without one."""
-    parts = {
-        "question": "Which, parts?",
-        "header": "Parts",
-        "options": [{"label": "Option1"}, {"label": "Option2"}],
-        "multiSelect": True,
-    }
-    bare = EXAMPLES["004-ex-09"]["request"]
-    input = {"questions": [*bare["input"]["questions"], parts]}
-    asked = {"request_id": "unique-request-id", "request": {**bare, "input": input}}
-    line = {"type": "control_request", **asked}
-
-    def answer(request: QuestionRequest) -> Any:
-        return request.answer({"Confirm": "Yes", "Parts": [0, 1]})
-
-    if named:
-        written = await answer_to(line, on_question=answer, dialect="envelope")
-    else:
-        wrapped = {"type": "control_request", "message": line}
-        written = await answer_to(wrapped, on_question=answer)
-    assert written == shown("004-ex-05", "004-ex-08", toolUseID="toolu_abc")
 
 
 @pytest.mark.parametrize(

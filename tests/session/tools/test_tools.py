@@ -26,14 +26,7 @@ from tests.helpers.peer import SOON
 
 from claudewire.content import document, image
 from claudewire.schemas import UnsupportedType
-from claudewire.tools import (
-    AnyTool,
-    ToolAnnotations,
-    ToolContext,
-    ToolError,
-    ToolResult,
-    tool,
-)
+from claudewire.tools import AnyTool, ToolAnnotations, ToolContext, ToolError, ToolResult, tool
 from claudewire.wire import FileSource, ImageBlock, TextBlock
 
 pytestmark = pytest.mark.anyio
@@ -487,9 +480,7 @@ async def test_results_fit_their_output_schema() -> None:
 # --- failures ------------------------------------------------------------------------------------
 
 
-async def test_the_model_gets_the_message_of_an_exception(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_the_model_gets_the_message_of_an_exception(caplog: pytest.LogCaptureFixture) -> None:
     @tool
     def divide(a: int, b: int) -> float:
         return a / b

@@ -45,7 +45,7 @@ STDERR = {
         ("Error: --resume requires a valid session ID or session title.", "No session has this"),
     ],
     Cause.SESSION_IN_USE: [
-        (f"Error: Session ID {ID} is already in use.\n", f"session {ID} already"),
+        (f"Error: Session ID {ID} is already in use.\n", f"session {ID} already")
     ],
     Cause.WRONG_VERSION: [
         ("A newer version (1.0.24 or higher) is required to continue.", "too old"),
@@ -84,7 +84,7 @@ RESULTS = {
         ("You've hit your weekly limit · resets 3pm", "resets 3pm"),
     ],
     Cause.RATE_LIMITED: [
-        ("API Error: Request rejected (429) · This would exceed your limit.", "too many requests"),
+        ("API Error: Request rejected (429) · This would exceed your limit.", "too many requests")
     ],
     Cause.INVALID_REQUEST: [
         ("Prompt is too long", "too long"),

@@ -147,7 +147,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"settings": '{"a": '}, "settings looks like JSON, but is not"),
     ({"session_id": "my-session"}, "session_id must be a UUID such as .*got 'my-session'"),
     ({"hooks": {"PreToolUze": print}}, "hooks: .*; did you mean PreToolUse"),
-    ({"on_permission": lambda a, b, c: None}, "on_permission is called with one argument"),
+    ({"on_permission": lambda a, b, c: None}, "on_permission must be a function of one argument"),
     ({"allow": ["Bsh"]}, "is about the tool Bsh, which is not known; did you mean Bash"),
     # rules and names that the CLI would read differently
     ({"allowed_tools": ["Read,Edit"]}, "must be a tool's name, or .*, got 'Read,Edit'"),
