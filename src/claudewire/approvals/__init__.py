@@ -8,7 +8,6 @@ then `request`.
 from __future__ import annotations
 
 from ..wire import PermissionResult, PermissionResultAllow, PermissionResultDeny
-from .approvers import Remote, allow_everything_dangerously, deny_everything
 from .elicitation import (
     Choice,
     DialogHandler,
@@ -19,11 +18,20 @@ from .elicitation import (
     FieldType,
     Form,
 )
-from .inbox import Change, Changes, Inbox
+from .inbox import Change, Changes, Inbox, Remote
 from .permissions import PLAN_TOOL, PermissionHandler, PermissionRequest, PlanHandler, PlanRequest
 from .questions import ASK_TOOL, AnswerForm, QuestionAnswer, QuestionHandler, QuestionRequest
 from .request import AnswerError, ApprovalKind, ApprovalRequest, ApprovalState
-from .router import ApprovalRouter, Approver, Approvers, Handler, PolicyLike, check_handler
+from .router import (
+    ApprovalRouter,
+    Approver,
+    Approvers,
+    Handler,
+    PolicyLike,
+    allow_everything_dangerously,
+    check_handler,
+    deny_everything,
+)
 from .suggestions import Remember, Scope, Suggestion
 from .terminal import Terminal, TerminalIO
 

@@ -351,3 +351,37 @@ async def _expire(request: ApprovalRequest[Any], seconds: float) -> None:
     reason = f"no decision was made within {seconds:g} seconds"
     if request._end(ApprovalState.EXPIRED, request.refusal(reason), reason, "deadline"):
         logger.warning("%s: %s, so the answer is no", request.id, reason)
+
+
+# --- ready-made approvers -------------------------------------------------------------------------
+
+
+def allow_everything_dangerously() -> Approver:
+    """Allow every tool and approve every plan: for a sandbox that nothing can escape from.
+
+    Questions are skipped and forms declined: only a person can answer them.
+    """
+
+    async def allow_everything(request: ApprovalRequest[Any]) -> Any:
+        if isinstance(request, PermissionRequest):
+            return request.allow()
+        if isinstance(request, PlanRequest):
+            return request.approve()
+        if isinstance(request, QuestionRequest):
+            return request.skip()
+        return request.refusal("no person can be asked")
+
+    return allow_everything
+
+
+def deny_everything(reason: str = "Nothing is allowed here.") -> Approver:
+    """Say no to everything.
+
+    Args:
+        reason: for the model.
+    """
+
+    async def deny_all(request: ApprovalRequest[Any]) -> Any:
+        return request.refusal(reason)
+
+    return deny_all
