@@ -27,7 +27,7 @@ PUBLIC = {name for package in PACKAGES for name in getattr(package, "__all__", (
 
 
 def test_top_level_is_small() -> None:
-    assert len(claudewire.__all__) < 80
+    assert len(vars(claudewire)["__all__"]) < 80
 
 
 def test_type_checkers_see_the_top_level() -> None:
@@ -39,7 +39,7 @@ def test_type_checkers_see_the_top_level() -> None:
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
     }
-    assert imported.keys() == {*claudewire.__all__} - {"__version__"}
+    assert imported.keys() == {*vars(claudewire)["__all__"]} - {"__version__"}
     for name, module in imported.items():
         package = importlib.import_module(f"claudewire.{module}")
         assert getattr(claudewire, name) is getattr(package, name)
@@ -107,7 +107,7 @@ def test_signatures_of_the_top_level_name_public_classes() -> None:
     private = defined() - PUBLIC
     missing = {
         f"{name}: {needed}"
-        for name in claudewire.__all__
+        for name in vars(claudewire)["__all__"]
         for annotation in hints_of(getattr(claudewire, name))
         for needed in named(annotation) & private
     }
