@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 from collections import deque
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 from ..wire import Event, Evidence
 from .redaction import Redact, Redactor
@@ -30,20 +29,18 @@ class EvidenceLog:
         self.pid = pid
         self.session: str = ""
         """The name of the session, if it has one."""
-        self._received: deque[_Line] = deque(maxlen=LINES)
-        self._sent: deque[_Line] = deque(maxlen=LINES)
+        self._received: deque[bytes] = deque(maxlen=LINES)
+        self._sent: deque[bytes] = deque(maxlen=LINES)
         self._stderr = ""
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
     def note_received(self, events: Sequence[Event]) -> None:
         """Note the lines that the CLI wrote."""
-        for event in events[-LINES:]:
-            line = event.line
-            self._received.append(_Line(line[:_KEPT], len(line)))
+        self._received.extend(event.line[:_KEPT] for event in events[-LINES:])
 
     def note_sent(self, data: bytes) -> None:
         """Note a line that was sent."""
-        self._sent.append(_Line(data[:_KEPT], len(data)))
+        self._sent.append(data[:_KEPT])
 
     def note_stderr(self, data: bytes) -> str:
         """Note output on stderr; return it as text."""
@@ -66,20 +63,12 @@ class EvidenceLog:
         )
 
 
-class _Line(NamedTuple):
-    """The beginning of a line, and its length: a line may hold a whole image."""
-
-    head: bytes
-    length: int
-
-    def show(self, redact: Redact) -> str:
-        # Redact more than is shown, so that a secret at the end is recognised.
-        given = self.head.strip().decode("utf-8", "replace")
-        text = redact(given[: LINE + LINE // 2])
-        if len(text) <= LINE and len(given) <= LINE + LINE // 2 and self.length <= _KEPT:
-            return text
-        return f"{text[:LINE]}… (the first characters of {self.length} bytes or more)"
+def _shown(lines: Iterable[bytes], redact: Redact) -> tuple[str, ...]:
+    texts = (line.strip().decode("utf-8", "replace") for line in lines)
+    return tuple(_shortened(text, redact) for text in texts if text)
 
 
-def _shown(lines: Iterable[_Line], redact: Redact) -> tuple[str, ...]:
-    return tuple(line.show(redact) for line in lines if line.head.strip())
+def _shortened(text: str, redact: Redact) -> str:
+    # Redact more than is shown, so that a secret at the end is recognised.
+    shown = redact(text[: LINE + LINE // 2])
+    return shown if len(text) <= LINE else f"{shown[:LINE]}…"

@@ -31,14 +31,14 @@ def visible(text: str, keep: str = "\n\t") -> str:
     text = _PILE.sub(_escaped, _UNSEEN.sub(_escaped, text))
     if text.isprintable():
         return text
-    return "".join(it if it in keep else _visible(it) for it in text)
+    return "".join(
+        it if it in keep or unicodedata.category(it) not in _HIDDEN else _escape(it) for it in text
+    )
 
 
 def _escaped(match: re.Match[str]) -> str:
-    return match[0].encode("unicode_escape").decode()
+    return _escape(match[0])
 
 
-def _visible(character: str) -> str:
-    if unicodedata.category(character) not in _HIDDEN:
-        return character
-    return character.encode("unicode_escape").decode()
+def _escape(text: str) -> str:
+    return text.encode("unicode_escape").decode()
