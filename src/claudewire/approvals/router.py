@@ -58,9 +58,6 @@ POLICY_FAILED = "The application's policy raised an exception, so the tool was d
 FAILED = "The application's handler failed, so the answer is no."
 WITHDRAWN = "the request was withdrawn before it was decided"
 
-MAX_THREADS = 64
-"""Plain functions that run at once for one session; further ones wait for a thread."""
-
 LARGE_LINE, LARGE_TEXT = 4000, 300
 """Bytes in the line of a request, and characters in a value, above which a worker thread evaluates
 the policy: a hostile input of this size takes some milliseconds."""
@@ -197,7 +194,6 @@ class ApprovalRouter:
         self._capabilities = capabilities
         self._form = form
         self._in_flight: dict[str, ApprovalRequest[Any]] = {}
-        self._threads = anyio.CapacityLimiter(MAX_THREADS)
 
     def policy_answer(self, asked: Request) -> PermissionResult | None:
         """Return the answer of the policy to a small request; None to call `decide`."""
@@ -326,7 +322,7 @@ class ApprovalRouter:
     async def _call(self, handler: Handler, request: ApprovalRequest[Any]) -> tuple[Any, str]:
         """Return the answer of a handler, and its name: no, if it fails."""
         try:
-            returned = await call_function(handler, request, limiter=self._threads)
+            returned = await call_function(handler, request)
             answer = request.check(returned) if request.state is WAITING else request.result
             return answer, f"handler: {function_name(handler)}"
         except BaseException as error:

@@ -67,9 +67,7 @@ def _unwrapped(function: object) -> object:
     return function
 
 
-async def call_function(
-    function: Callable[..., Any], *arguments: Any, limiter: anyio.CapacityLimiter | None = None
-) -> Any:
+async def call_function(function: Callable[..., Any], *arguments: Any) -> Any:
     """Call a function and return its result, awaited if it is awaitable.
 
     If this call is cancelled, a function in a thread goes on, and its return value is dropped.
@@ -77,7 +75,6 @@ async def call_function(
     Args:
         function: the function.
         arguments: its positional arguments.
-        limiter: limits how many threads run at once; no limit if left out.
 
     Raises:
         FunctionExited: the function was cancelled, but this call was not; or it raised something
@@ -87,7 +84,7 @@ async def call_function(
         if is_async_function(function):
             returned = function(*arguments)
         else:
-            returned = await call_in_thread(function, *arguments, limiter=limiter)
+            returned = await call_in_thread(function, *arguments)
         return await returned if isinstance(returned, Awaitable) else returned
     except BaseException as error:
         if isinstance(error, Exception) or ends_the_caller(error):

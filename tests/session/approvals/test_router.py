@@ -322,26 +322,6 @@ async def test_plain_functions_run_in_threads_and_coroutines_in_the_loop() -> No
     assert threads[2] is threading.current_thread()
 
 
-async def test_at_most_64_plain_functions_run_at_once() -> None:
-    may_go_on, running = threading.Event(), list[str]()
-
-    def wait(request: PermissionRequest) -> Any:
-        running.append(request.id)
-        assert may_go_on.wait(SOON)
-        return request.allow()
-
-    router = ApprovalRouter(Approvers(on_permission=wait))
-    with anyio.fail_after(SOON):
-        async with anyio.create_task_group() as tasks:
-            for number in range(65):
-                tasks.start_soon(router.decide, use("Bash", {}, str(number)), never)
-            await soon(lambda: len(running) == 64)
-            await anyio.wait_all_tasks_blocked()
-            assert len(running) == 64
-            may_go_on.set()
-    assert len(running) == 65
-
-
 async def test_only_the_returned_answer_counts() -> None:
     async def handler(request: PermissionRequest) -> Any:
         request.allow()

@@ -341,19 +341,6 @@ async def test_a_server_that_ends_leaves_no_call_waiting() -> None:
     assert answers[0]["error"] == error
 
 
-async def test_a_call_may_be_cancelled_while_the_server_ends() -> None:
-    server = Ending()
-    connection = as_server(server).attach()
-    with anyio.fail_after(SOON):
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(connection.run)
-            async with anyio.create_task_group() as calls:
-                calls.start_soon(Client(connection, []).ask, "ping")
-                await server.stopped.wait()
-                calls.cancel_scope.cancel()
-            server.goes_on.set()
-
-
 @pytest.mark.parametrize(
     ("error", "reason"),
     [
@@ -372,16 +359,6 @@ async def test_the_answer_names_the_failure_of_a_server(
     answer = await Client(connection, []).ask("ping")
     assert answer["error"]["message"] == f"The MCP server ending has failed: {reason}"
     assert "The MCP server ending failed" in caplog.text
-
-
-async def test_the_owner_may_cancel_the_server() -> None:
-    connection = as_server(calculator()).attach()
-    with anyio.fail_after(SOON):
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(connection.run)
-            await Client(connection, []).ask("initialize", 0, **SETUP)
-            tasks.cancel_scope.cancel()
-    assert "has ended" in str(await Client(connection, []).ask("ping"))
 
 
 # --- objects of the package ----------------------------------------------------------------------
