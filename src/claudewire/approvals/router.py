@@ -58,9 +58,9 @@ POLICY_FAILED = "The application's policy raised an exception, so the tool was d
 FAILED = "The application's handler failed, so the answer is no."
 WITHDRAWN = "the request was withdrawn before it was decided"
 
-LARGE_LINE, LARGE_TEXT = 4000, 300
-"""Bytes in the line of a request, and characters in a value, above which a worker thread evaluates
-the policy: a hostile input of this size takes some milliseconds."""
+LARGE = 300
+"""Characters in a value of an input above which a worker thread evaluates the policy: a hostile
+value of this size takes some milliseconds."""
 
 Handler = Callable[[Any], Any]
 """A function or a coroutine function of one request, which returns an answer to it."""
@@ -142,9 +142,7 @@ UNDECIDED = Decision("ask", "")
 def _is_large(request: ApprovalRequest[Any]) -> bool:
     """Whether a policy may need milliseconds for a request."""
     values = getattr(request, "input", {}).values()
-    return len(request._request.line) > LARGE_LINE or any(
-        isinstance(value, str) and len(value) > LARGE_TEXT for value in values
-    )
+    return any(isinstance(value, str) and len(value) > LARGE for value in values)
 
 
 def _decide(policy: PolicyLike, request: ApprovalRequest[Any]) -> Decision:
