@@ -199,7 +199,7 @@ def _is_block(value: Any) -> bool:
 
 def _is_of_mcp(value: Any) -> bool:
     """Whether it is an object of the `mcp` package: a result or content."""
-    # Version 2 has its types in a package of their own.
+    # Version 2 has its types in the package `mcp_types`.
     package = type(value).__module__.partition(".")[0]
     return package in ("mcp", "mcp_types") and hasattr(value, "model_dump")
 
