@@ -149,8 +149,8 @@ class PermissionRequest(ToolRequest):
 
         Args:
             input: the input to run it with instead.
-            remember: uses that the CLI allows from now on: a suggestion or its index, a rule such as
-                `Bash(git status:*)`, or several of them.
+            remember: uses that the CLI allows from now on: a suggestion or its index, a rule such
+                as `Bash(git status:*)`, or several of them.
             scope: where to remember it: `session`, `project` (all users of the project), `local`
                 (this project, only you) or `user` (all your projects). By default the scope of the
                 suggestion, and `session` for a rule. `once` remembers nothing.

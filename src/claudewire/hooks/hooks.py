@@ -125,24 +125,25 @@ def check_hook(event: HookEvent, hook: Hook) -> bool:
         )
     try:
         signature = check_function(hook.function)
+        return signature is not None and _takes_context(signature)
     except TypeError as error:
-        raise OptionsError(f"A hook must be a function that returns its result: {error}") from None
-    return signature is not None and _takes_context(hook, signature)
+        raise OptionsError(
+            f"The hook {hook.name} must be a function of its input and, if it takes one, a "
+            f"HookContext, that returns its result: {error}"
+        ) from None
 
 
-def _takes_context(hook: Hook, signature: inspect.Signature) -> bool:
-    """Whether a function takes a second argument. One with a default is for something else."""
+def _takes_context(signature: inspect.Signature) -> bool:
+    """Whether a function takes a second argument. One with a default is for something else.
+
+    Raises:
+        TypeError: it takes others.
+    """
     takes = False
     for second in [*signature.parameters.values()][1:2]:
         if second.kind in (second.POSITIONAL_ONLY, second.POSITIONAL_OR_KEYWORD):
             takes = second.default is second.empty or "HookContext" in str(second.annotation)
-    try:
-        signature.bind(*[None] * (1 + takes))
-    except TypeError:
-        raise OptionsError(
-            "A hook is called with its input and, if it takes one, a HookContext, which has the "
-            f"tool_use_id; {hook.name}{signature} cannot be called that way"
-        ) from None
+    signature.bind(*[None] * (1 + takes))
     return takes
 
 

@@ -425,8 +425,8 @@ def yielding(event: object) -> Any:
 @pytest.mark.parametrize(
     ("function", "problem"),
     [
-        (without_parameters, "without_parameters() -> 'None' cannot be called that way"),
-        (with_three, "with_three(event"),
+        (without_parameters, "The hook without_parameters must be a function of its input"),
+        (with_three, "missing a required argument"),
         (yielding, "yielding yields"),
         (Object, "Object is a class, not a function"),
     ],

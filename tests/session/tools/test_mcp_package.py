@@ -218,19 +218,6 @@ async def test_a_cancelled_call_is_stopped_and_answered() -> None:
     ]
 
 
-async def test_a_call_ends_with_the_task_that_brought_it() -> None:
-    sleeping = Sleeping()
-    async with connected(calculator(sleeping)) as client:
-        with anyio.fail_after(SOON):
-            async with anyio.create_task_group() as tasks:
-                message = {"name": "sleep", "arguments": {}}
-                tasks.start_soon(lambda: client.ask("tools/call", 7, **message))
-                await sleeping.started.wait()
-                tasks.cancel_scope.cancel()
-            await sleeping.ended.wait()
-        assert await client.text("add", a=1, b=1) == "2"
-
-
 async def test_closing_cancels_open_calls_and_refuses_others() -> None:
     sleeping = Sleeping()
     answers: list[Message] = []
