@@ -1,6 +1,6 @@
-"""How two recordings differ: in kinds of lines and their fields, in order, in values, in time.
+"""How two recordings differ: in kinds of lines and their fields, in order, in values.
 
-Ids may differ if they refer to the same things. Times are left out unless they are asked for.
+Ids may differ if they refer to the same things. Times do not count.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from .recording import Direction, Recording
 from .same_json import MISSING, Ids, differences, is_id, leaves, load_line
-from .timeline import Latency, Step, StepKind, Timeline
+from .timeline import Step, StepKind, Timeline
 
 LONGEST_WORD = 60
 """Characters of a word that names an item of a list."""
@@ -72,13 +72,6 @@ class LineChange(NamedTuple):
     values: tuple[ValueChange, ...] = ()
 
 
-class LatencyChange(NamedTuple):
-    """The durations of exchanges with one name in both."""
-
-    before: Latency | None
-    after: Latency | None
-
-
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """The differences between two recordings, `before` and `after`.
@@ -86,12 +79,10 @@ class Comparison:
     Attributes:
         kinds: kinds of lines whose number or fields differ.
         lines: lines that only one of them has, and values that differ, in the order of the lines.
-        latencies: the durations of exchanges; these always differ, and count as no difference.
     """
 
     kinds: tuple[KindChange, ...]
     lines: tuple[LineChange, ...]
-    latencies: tuple[LatencyChange, ...]
 
     @property
     def is_same(self) -> bool:
@@ -99,17 +90,15 @@ class Comparison:
         return not self.kinds and not self.lines
 
 
-def compare(before: Recording, after: Recording, *, times: bool = False) -> Comparison:
+def compare(before: Recording, after: Recording) -> Comparison:
     """Compare two recordings.
 
     Args:
         before: the older one.
         after: the newer one.
-        times: whether values that are times, dates or durations count.
     """
-    one, two = Timeline.of(before), Timeline.of(after)
-    lines = tuple(_lines(one.steps, two.steps, times))
-    return Comparison(tuple(_kinds(one.steps, two.steps)), lines, tuple(_latencies(one, two)))
+    one, two = Timeline.of(before).steps, Timeline.of(after).steps
+    return Comparison(tuple(_kinds(one, two)), tuple(_lines(one, two)))
 
 
 def _kind(step: Step) -> LineKind:
@@ -117,7 +106,7 @@ def _kind(step: Step) -> LineKind:
 
 
 def _value(step: Step) -> Any:
-    return step.summary if step.entry.line is None else load_line(step.entry.line)
+    return step.summary if step.entry.line is None else load_line(step.entry.text)
 
 
 # --- kinds of lines, and their fields ------------------------------------------------------------
@@ -172,11 +161,11 @@ _TIME = re.compile(
 )
 
 
-def _lines(one: Sequence[Step], two: Sequence[Step], times: bool) -> Iterator[LineChange]:
+def _lines(one: Sequence[Step], two: Sequence[Step]) -> Iterator[LineChange]:
     ids = Ids()
 
     def same(name: str, then: Any, now: Any) -> bool:
-        return (not times and _TIME.search(name) is not None) or ids.same(name, then, now)
+        return _TIME.search(name) is not None or ids.same(name, then, now)
 
     for before, after in _pairs(one, two):
         if before is None or after is None:
@@ -212,14 +201,3 @@ def _label(index: int, item: Any) -> object:
 
 def _json(value: Any) -> str | None:
     return None if value is MISSING else json.dumps(value, ensure_ascii=False)
-
-
-# --- time ----------------------------------------------------------------------------------------
-
-
-def _latencies(one: Timeline, two: Timeline) -> Iterator[LatencyChange]:
-    before, after = (
-        {(it.kind, it.name, it.by): it for it in timeline.latencies()} for timeline in (one, two)
-    )
-    for key in {**before, **after}:
-        yield LatencyChange(before.get(key), after.get(key))

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
-import stat
+import sys
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from itertools import chain
@@ -16,11 +15,9 @@ import anyio.to_thread
 
 from ..errors import Redact, Redactor, StreamRedactor
 from ..transport import Transport
-from ..wire import Lines, Oversize
+from ..wire import Lines
 from .recording import VERSION, Direction, RecordingEntry, dump_line
 
-LONGEST = 32 * 2**20
-"""Bytes of a line that are recorded; of a longer one, only the beginning."""
 MUCH = 16 * 1024
 """Bytes that are recorded in a thread: looking for secrets takes about 0.1 ms for each 1,000."""
 
@@ -35,15 +32,15 @@ class RecordingTransport:
 
     Args:
         inner: the transport that is recorded.
-        sink: a path, which is overwritten, or a binary file, which stays open. A file is readable
-            by this user only, and must not be a symbolic link.
+        sink: a path, or a binary file, which stays open. A new file, readable by this user only,
+            replaces a file or link at the path.
         header: more fields of the header, such as `argv` and `cli_version`.
         redactor: removes the secrets; True for a `Redactor`, False to keep them. It is given whole
             lines, and must return JSON for JSON.
         clock: returns the time in seconds.
 
     Raises:
-        OSError: the file cannot be written, is a link, or belongs to another user.
+        OSError: the file cannot be written.
     """
 
     def __init__(
@@ -158,7 +155,7 @@ class _Stream:
     def __init__(self, direction: Direction, redact: Redact) -> None:
         self._direction = direction
         self._redact = StreamRedactor(redact) if isinstance(redact, Redactor) else redact
-        self._lines = Lines(LONGEST)
+        self._lines = Lines(sys.maxsize)
         self._has_ended = False
 
     @property
@@ -179,11 +176,10 @@ class _Stream:
         """Yield a last line that had no newline."""
         yield from (self._entry(line, t, partial=True) for line in self._lines.end())
 
-    def _entry(self, line: bytes | Oversize, t: float, *, partial: bool = False) -> RecordingEntry:
-        kept, cut = (line.head, line.length) if isinstance(line, Oversize) else (line, None)
-        text = self._redact(kept.decode("utf-8", "surrogateescape"))
+    def _entry(self, line: Any, t: float, *, partial: bool = False) -> RecordingEntry:
+        text = self._redact(line.decode("utf-8", "surrogateescape"))
         redacted = text.encode("utf-8", "surrogateescape")
-        return RecordingEntry(t=t, dir=self._direction, line=redacted, partial=partial, cut=cut)
+        return RecordingEntry(t=t, dir=self._direction, line=redacted, partial=partial)
 
 
 def _redacted(header: Mapping[str, Any], redact: Redact) -> Any:
@@ -197,29 +193,7 @@ def _redacted(header: Mapping[str, Any], redact: Redact) -> Any:
 
 
 def _open_private(path: str | os.PathLike[str]) -> BinaryIO:
-    """Open a file for writing that only this user can read.
-
-    Raises:
-        OSError: it cannot be written, is a symbolic link, or belongs to another user.
-    """
-    try:
-        file = open(path, "wb", opener=_without_following)  # noqa: SIM115 - returned
-    except OSError as error:
-        if error.errno != errno.ELOOP:
-            raise
-        words = "A recording is not written through a symbolic link; name the file itself"
-        raise OSError(error.errno, words, os.fspath(path)) from None
-    facts = os.fstat(file.fileno())
-    if stat.S_ISREG(facts.st_mode):
-        if facts.st_uid != os.geteuid():
-            file.close()
-            words = "The file for the recording belongs to another user; use another name"
-            raise PermissionError(errno.EPERM, words, os.fspath(path))
-        os.fchmod(file.fileno(), 0o600)
-        file.truncate(0)
-    return file
-
-
-def _without_following(path: str, flags: int) -> int:
-    # A file of another user must not be truncated.
-    return os.open(path, flags & ~os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+    """Open a new file that only this user can read, in place of an older one."""
+    if os.path.islink(path) or os.path.isfile(path):
+        os.unlink(path)  # never written through a link, nor into a file that others may have open
+    return open(path, "wb", opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW, 0o600))

@@ -77,9 +77,8 @@ def differences(before: Iterable[Leaf], after: Iterable[Leaf], same: Same) -> li
     return found
 
 
-def load_line(line: bytes) -> Any:
+def load_line(text: str) -> Any:
     """Read a line; one that is no JSON is a string."""
-    text = line.decode("utf-8", "surrogateescape")
     try:
         return json.loads(text, strict=False)
     except (ValueError, RecursionError):
