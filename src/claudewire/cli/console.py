@@ -44,6 +44,8 @@ _THEME = Theme(
 _MARKS = {
     "done": ("✓", "+"),
     "failed": ("✗", "x"),
+    "warning": ("!", "!"),
+    "skipped": ("-", "-"),
     "running": ("▸", ">"),
     "dot": ("·", "-"),
     "you": ("❯", ">"),
