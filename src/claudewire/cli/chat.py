@@ -21,7 +21,6 @@ from ..options import Options
 from ..session import Session, SessionState
 from .activity import Progress, doing_of, receipt_words
 from .chat_screen import ChatCompleter, ChatScreen
-from .commands import SectionedCommand
 from .console import clip, mark
 from .errors import CommandError, Exit
 from .reports import Activity, TextPiece
@@ -41,7 +40,7 @@ _KEYS = (
 )
 
 
-@click.command(cls=SectionedCommand, epilog=_KEYS)
+@click.command(epilog=_KEYS)
 @click.argument("prompt", nargs=-1)
 @session_options
 def command(prompt: tuple[str, ...], **given: Any) -> int:

@@ -62,33 +62,6 @@ COMMANDS: dict[str, Command] = {
 """In the order in which the help shows them."""
 
 
-class SectionedOption(click.Option):
-    """An option with a place in the help.
-
-    Args:
-        section: the heading above it.
-    """
-
-    def __init__(self, *arguments: Any, section: str = "Options", **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        self.section = section
-
-
-class SectionedCommand(click.Command):
-    """A command whose help shows its options under headings, in the order of declaration."""
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options."""
-        sections: dict[str, list[tuple[str, str]]] = {}
-        for parameter in self.get_params(ctx):
-            record = parameter.get_help_record(ctx)
-            if record is not None and isinstance(parameter, SectionedOption):
-                sections.setdefault(parameter.section, []).append(record)
-        for heading, records in sections.items():
-            with formatter.section(heading):
-                formatter.write_dl(records, col_max=24)
-
-
 class LazyGroup(click.Group):
     """A group that loads a command when it is used, not to list it or to complete its name."""
 
@@ -128,13 +101,6 @@ def command() -> None:
     """Drive the claude CLI: run tasks, hold conversations, see what goes over the wire."""
 
 
-_SHELLS = {
-    "bash": '# Add to ~/.bashrc:  eval "$(claudewire completion bash)"\n',
-    "zsh": '# Add to ~/.zshrc, after compinit:  eval "$(claudewire completion zsh)"\n',
-    "fish": "# Save as ~/.config/fish/completions/claudewire.fish\n",
-}
-
-
 @click.command(
     help="""\
 Print the completion script for a SHELL.
@@ -145,13 +111,12 @@ zsh:   eval "$(claudewire completion zsh)"       in ~/.zshrc, after compinit
 fish:  claudewire completion fish > ~/.config/fish/completions/claudewire.fish
 """
 )
-@click.argument("shell", type=click.Choice([*_SHELLS]))
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
     """Print the completion script for a shell."""
     kind = get_completion_class(shell)
     assert kind is not None
-    source = kind(command, {}, "claudewire", _COMPLETE).source()
-    click.echo(_SHELLS[shell] + source)
+    click.echo(kind(command, {}, "claudewire", _COMPLETE).source())
 
 
 # --- how all of them end -------------------------------------------------------------------------

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from .commands import SectionedCommand, SectionedOption, report
+from .commands import report
 from .errors import CommandError, Exit
-from .session_options import connect_for, seconds_of, session_arguments, session_options
+from .session_options import connect_for, session_arguments, session_options, time
 
 if TYPE_CHECKING:
     from ..content import Prompt
@@ -32,30 +32,25 @@ STALL = 300.0
 
 _FILE = click.Path(dir_okay=False)
 _FORMS = ("json", "stream-json", "quiet")
-_option = partial(click.option, cls=SectionedOption)
-_time = partial(_option, section="Limits", type=seconds_of, metavar="TIME")
-_output = partial(_option, section="Output")
-_input = partial(_option, section="Input")
 
 
-@click.command(cls=SectionedCommand, epilog=EXITS)
+@click.command(epilog=EXITS)
 @click.argument("prompt", nargs=-1)
-@_input("--image", type=_FILE, multiple=True, help="Add an image to the prompt.")
-@_input("--no-input", is_flag=True, help="Never ask; deny all requests that need a person.")
+@click.option("--image", type=_FILE, multiple=True, help="Add an image to the prompt.")
+@click.option("--no-input", is_flag=True, help="Never ask; deny all requests that need a person.")
 @session_options
-@_time("--timeout", help="Stop after this time, such as 30m.")
-@_time("--stall", help="How long the CLI may be silent; default: 5m.")
-@_option(
+@click.option("--timeout", type=time, help="Stop after this time, such as 30m.")
+@click.option("--stall", type=time, help="How long the CLI may be silent; default: 5m.")
+@click.option(
     "--denied",
-    section="Limits",
     type=click.Choice(["fail", "ok"]),
     metavar="ok",
     help="Exit with 0 even if a tool was denied.",
 )
-@_output("--output", metavar="SCHEMA", help="Answer as JSON: a schema, or a file.")
-@_output("--json", is_flag=True, help="Print one JSON object at the end.")
-@_output("--stream-json", is_flag=True, help="Print JSON lines.")
-@_output("-q", "--quiet", is_flag=True, help="Print only the answer.")
+@click.option("--output", metavar="SCHEMA", help="Answer as JSON: a schema, or a file.")
+@click.option("--json", is_flag=True, help="Print one JSON object at the end.")
+@click.option("--stream-json", is_flag=True, help="Print JSON lines.")
+@click.option("-q", "--quiet", is_flag=True, help="Print only the answer.")
 def command(prompt: tuple[str, ...], **given: Any) -> int:
     """Run one task. A `-` in PROMPT is replaced by stdin.
 

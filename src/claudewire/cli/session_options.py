@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args
 import click
 
 from ..wire import AUTO, DIALECTS, RELEASED, PermissionMode
-from .commands import SectionedOption
 from .errors import CommandError
 
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ MODES = get_args(PermissionMode)
 _UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "": 1.0}
 
 
-def seconds_of(text: str) -> float:
+def time(text: str) -> float:
     """Read a time such as `90`, `90s`, `30m` or `1h30m`.
 
     Raises:
@@ -42,7 +41,7 @@ def seconds_of(text: str) -> float:
     return seconds
 
 
-def _dollars(text: str) -> float:
+def usd(text: str) -> float:
     """Read an amount of money, `2` or `2.50`."""
     try:
         amount = float(text.removeprefix("$"))
@@ -54,45 +53,41 @@ def _dollars(text: str) -> float:
 
 
 _FILE = click.Path(dir_okay=False)
-_option = partial(click.option, cls=SectionedOption)
-_may = partial(_option, section="Permissions")
-_which = partial(_option, section="Conversation")
-_with = partial(_option, section="Session")
 
 _OPTIONS = (
-    _may(
+    click.option(
         "--allow", metavar="RULE", multiple=True, help="Allow a tool: Read, 'Bash(git status:*)'."
     ),
-    _may("--ask", metavar="RULE", multiple=True, help="Ask a person about a tool."),
-    _may("--deny", metavar="RULE", multiple=True, help="Deny a tool."),
-    _may("--policy", type=_FILE, help="Read such rules from a TOML file."),
-    _may(
+    click.option("--ask", metavar="RULE", multiple=True, help="Ask a person about a tool."),
+    click.option("--deny", metavar="RULE", multiple=True, help="Deny a tool."),
+    click.option("--policy", type=_FILE, help="Read such rules from a TOML file."),
+    click.option(
         "--mode",
         "permission_mode",
         type=click.Choice(MODES),
         metavar="MODE",
         help=f"One of {', '.join(MODES)}.",
     ),
-    _may("--max-turns", type=int, metavar="N", help="Maximum number of model calls."),
-    _may("--budget", type=_dollars, metavar="USD", help="Maximum cost in dollars."),
-    _which("--resume", metavar="ID", help="Continue this conversation."),
-    _which(
+    click.option("--max-turns", type=int, metavar="N", help="Maximum number of model calls."),
+    click.option("--budget", type=usd, help="Maximum cost in dollars."),
+    click.option("--resume", metavar="ID", help="Continue this conversation."),
+    click.option(
         "--continue",
         "continue_conversation",
         is_flag=True,
         help="Continue the latest conversation here.",
     ),
-    _which("--fork", "fork_session", is_flag=True, help="Continue in a copy."),
-    _with("--model", metavar="NAME", help="The model, such as sonnet."),
-    _with("--cwd", type=click.Path(file_okay=False), help="The folder to work in."),
-    _with("--cli", metavar="PATH", help="The program to drive, or 'simulated'."),
-    _with(
+    click.option("--fork", "fork_session", is_flag=True, help="Continue in a copy."),
+    click.option("--model", metavar="NAME", help="The model, such as sonnet."),
+    click.option("--cwd", type=click.Path(file_okay=False), help="The folder to work in."),
+    click.option("--cli", metavar="PATH", help="The program to drive, or 'simulated'."),
+    click.option(
         "--dialect",
         type=click.Choice((AUTO, *DIALECTS)),
         metavar="NAME",
         help="The dialect of the protocol; detected by default.",
     ),
-    _with("--record", type=_FILE, help="Record the session to a file."),
+    click.option("--record", type=_FILE, help="Record the session to a file."),
 )
 
 

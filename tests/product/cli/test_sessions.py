@@ -133,4 +133,4 @@ def test_resume_continues_in_a_chat(run: Runner, ids: list[str], sim: str) -> No
 def test_time_that_is_none_is_an_error(run: Runner) -> None:
     done = run("sessions", "list", "--since", "yesterday")
     assert done.status == 2
-    assert "--since yesterday is not a time." in done.err
+    assert "'yesterday' is not a time; write 90m" in done.err
