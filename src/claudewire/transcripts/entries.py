@@ -213,27 +213,15 @@ def _read_leniently(line: bytes) -> Entry:
     return cast("Entry", entry)
 
 
-_PLACE = {
-    "uuid": "uuid",
-    "parentUuid": "parent_uuid",
-    "sessionId": "session_id",
-    "timestamp": "timestamp",
-    "cwd": "cwd",
-    "version": "version",
-    "agentId": "agent_id",
-}
-"""The strings that every type of line may have."""
-
-
 def _other(data: dict[str, Any], problems: tuple[str, ...] = ()) -> OtherEntry:
     kind = data.get("type")
-    texts = {it: data[name] for name, it in _PLACE.items() if isinstance(data.get(name), str)}
+    named = {it.name: data.get(it.encode_name) for it in msgspec.structs.fields(Entry)}
+    texts: dict[str, Any] = {name: it for name, it in named.items() if isinstance(it, str)}
     entry = OtherEntry(
         kind=kind if isinstance(kind, str) else None,
         data=data,
         is_sidechain=data.get("isSidechain") is True or None,
-        forked_from=data.get("forkedFrom"),
-        **texts,
+        **{**texts, "forked_from": data.get("forkedFrom")},
     )
     set_problems(entry, problems)
     return entry
