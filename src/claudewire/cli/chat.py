@@ -21,7 +21,7 @@ from ..options import Options
 from ..session import Session, SessionState
 from .activity import Progress, doing_of, receipt_words
 from .chat_screen import ChatCompleter, ChatScreen
-from .console import clip, mark
+from .console import clip
 from .errors import CommandError, Exit
 from .reports import Activity, TextPiece
 from .session_options import MODES, connect_for, session_arguments, session_options
@@ -169,7 +169,7 @@ class ChatSession(View):
         self._more.set()
 
     def _echo(self, text: str) -> None:
-        line = f"{mark(self.screen.console, 'you')} {one_line(text, self.screen.columns - 4)}"
+        line = f"❯ {one_line(text, self.screen.columns - 4)}"
         self.screen.print([Text(), Text(line)])
 
     def _commands(self) -> Iterator[tuple[str, str]]:

@@ -49,7 +49,7 @@ COMMANDS: dict[str, Command] = {
     "chat": Command("Work", "Talk to the CLI in this terminal", "chat:command"),
     "sessions": Command("Work", "List, read, search and archive conversations", "sessions:command"),
     "show": Command("The wire", "Show a recording: a timeline, or a page", "recordings:show"),
-    "record": Command("The wire", "Record an SDK and its CLI", "record:command"),
+    "record": Command("The wire", "Record an SDK and its CLI", "recordings:record"),
     "replay": Command(
         "The wire", "Replay a recording, on screen or to an SDK", "recordings:replay"
     ),

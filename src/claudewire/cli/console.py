@@ -1,4 +1,4 @@
-"""Consoles with the styles and marks of this command, and Markdown as lines.
+"""Consoles with the styles of this command, and Markdown as lines.
 
 A line is a `rich.text.Text`. All text from elsewhere goes through `safe` first.
 """
@@ -40,19 +40,6 @@ _THEME = Theme(
         "markdown.h2": "bold cyan",
     }
 )
-
-_MARKS = {
-    "done": ("✓", "+"),
-    "failed": ("✗", "x"),
-    "warning": ("!", "!"),
-    "skipped": ("-", "-"),
-    "running": ("▸", ">"),
-    "dot": ("·", "-"),
-    "you": ("❯", ">"),
-    "sent": ("→", "->"),
-    "received": ("←", "<-"),
-}
-"""For each mark a character, and its replacement where only ASCII can be written."""
 
 _LONGEST_UNFINISHED = 4000
 """Characters of an unfinished block to show: more than fit on a screen."""
@@ -96,11 +83,6 @@ def is_pipe(stream: TextIO) -> bool:
     except (OSError, ValueError):
         return False
     return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
-
-
-def mark(console: Console, name: str) -> str:
-    """Return a mark."""
-    return _MARKS[name][console.options.ascii_only]
 
 
 def clip(line: Text | str, width: int) -> Text:

@@ -33,7 +33,7 @@ from ..options import Options, Timeouts
 from ..session import Session
 from ..tools import ToolServer
 from ..wire import TESTED, PreToolUseHookInput, parse_version
-from .console import mark, put, stdout
+from .console import put, stdout
 from .errors import Exit, advice_of, stderr_of
 from .reports import Check, DoctorReport, print_json
 from .text import counted, safe
@@ -83,17 +83,17 @@ def _checks(cli: str | None, folder: Path, *, no_start: bool, real_turn: bool) -
 
 
 _SIGNS = {
-    "ok": ("done", "ok"),
-    "info": ("dot", "dim"),
-    "warning": ("warning", "ask"),
-    "problem": ("failed", "bad"),
-    "skipped": ("skipped", "dim"),
+    "ok": ("✓", "ok"),
+    "info": ("·", "dim"),
+    "warning": ("!", "ask"),
+    "problem": ("✗", "bad"),
+    "skipped": ("-", "dim"),
 }
 """For each status a mark and its style."""
 
 
 def _show(console: Console, check: Check, verbose: bool) -> None:
-    name, style = _SIGNS[check.status]
+    sign, style = _SIGNS[check.status]
     parts = [Text(safe(check.message))]
     if verbose or check.status in ("warning", "problem"):
         parts += [Text(safe(it), "dim") for it in check.details]
@@ -101,7 +101,7 @@ def _show(console: Console, check: Check, verbose: bool) -> None:
     table = Table.grid(padding=(0, 1, 0, 0))
     for column in ({}, {"width": 18, "style": "strong"}, {"max_width": console.width - 23}):
         table.add_column(**column)
-    table.add_row(Text(f" {mark(console, name)}", style), check.name, Text("\n").join(parts))
+    table.add_row(Text(f" {sign}", style), check.name, Text("\n").join(parts))
     console.print(table)
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from functools import partial
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args
 
@@ -91,20 +91,6 @@ _OPTIONS = (
 )
 
 
-_SAME = (
-    "cli",
-    "continue_conversation",
-    "cwd",
-    "dialect",
-    "fork_session",
-    "max_turns",
-    "model",
-    "permission_mode",
-    "resume",
-)
-"""Arguments that have the name of their option."""
-
-
 def session_options(function: FunctionT) -> FunctionT:
     """Add the options of a session to a command."""
     for option in reversed(_OPTIONS):
@@ -123,15 +109,14 @@ def session_arguments(given: dict[str, Any]) -> OptionsDict:
         raise CommandError("--resume and --continue exclude each other; give one of them")
     if given["fork_session"] and not (given["resume"] or given["continue_conversation"]):
         raise CommandError("--fork needs a conversation: add --resume or --continue")
-    made: Any = {name: given[name] for name in _SAME if given[name] not in (None, False)}
-    if given["budget"] is not None:
-        from ..tracking import Budget
+    from ..options import OptionsDict
+    from ..tracking import Budget
 
+    made: Any = {it: given[it] for it in OptionsDict.__annotations__ if given.get(it)}
+    if given["budget"] is not None:
         made["budgets"] = [Budget(cost_usd=given["budget"])]
-    rules = {name: given[name] for name in ("allow", "ask", "deny")}
-    if given["policy"] is None:
-        made |= {name: value for name, value in rules.items() if value}
-    else:
+    if given["policy"] is not None:
+        rules = {name: made.pop(name, ()) for name in ("allow", "ask", "deny")}
         made["policy"] = _with_rules(given["policy"], rules)
         # The CLI asks a policy about some tools only; a rule on the command line holds for all.
         made["disallowed_tools"] = given["deny"]
@@ -153,29 +138,23 @@ def connect_for(record: str | None, options: Options) -> Connect | None:
     """Return a function that starts the CLI and records it; None without a file.
 
     Raises:
-        CommandError: the file cannot be written, or is not empty.
+        CommandError: the file exists.
     """
     if record is None:
         return None
-    path = Path(record)
-    try:
-        if path.is_file() and path.stat().st_size:
-            advice = "Name another file, or remove this one first."
-            raise CommandError(f"--record {record}: this file exists already.", advice=advice)
-        path.open("wb").close()
-    except OSError as error:
-        raise CommandError(f"--record {record}: {error.strerror}") from error
-    return partial(_recorded, options, _files(path))
+    if os.path.lexists(record):
+        advice = "Name another file, or remove this one first."
+        raise CommandError(f"--record {record}: this file exists already.", advice=advice)
+    return partial(_recorded, options, Path(record))
 
 
-def _files(path: Path) -> Iterator[Path]:
-    """Yield the file of each recording: after `/fork` a second one. No file is replaced."""
-    yield path
+def unused(path: Path) -> Path:
+    """Return a path at which there is nothing: with a number, if need be."""
     numbered = (path.with_stem(f"{path.stem}-{number}") for number in count(2))
-    yield from (file for file in numbered if not os.path.exists(file))
+    return next(it for it in chain([path], numbered) if not os.path.lexists(it))
 
 
-async def _recorded(options: Options, files: Iterator[Path], launch: Launch) -> Transport:
+async def _recorded(options: Options, path: Path, launch: Launch) -> Transport:
     from ..recordings import RecordingTransport
     from ..transport import spawn
 
@@ -186,4 +165,5 @@ async def _recorded(options: Options, files: Iterator[Path], launch: Launch) -> 
         transport: Transport = SimulatedCLI(dialect=dialect)  # the session starts it
     else:
         transport = await spawn(launch)
-    return RecordingTransport(transport, next(files), header={"argv": [*launch.argv]})
+    # After `/fork` there is a recording already.
+    return RecordingTransport(transport, unused(path), header={"argv": [*launch.argv]})

@@ -20,7 +20,7 @@ from rich.text import Text
 
 from ..transcripts import AssistantEntry, Entry, Hit, SessionInfo, Transcripts, UserEntry
 from ..wire import TextBlock, ToolUseBlock
-from .console import clip, is_rich, mark, markdown_lines, put, stdout, wrapped
+from .console import clip, is_rich, markdown_lines, put, stdout, wrapped
 from .reports import print_json
 from .text import counted, one_line, safe
 
@@ -318,4 +318,4 @@ def _lines(console: Console, entry: Entry) -> Iterator[Text]:
                 yield from (Text(), *wrapped(block.text.strip("\n"), console.width))
             elif isinstance(block, ToolUseBlock):
                 used = f"{block.name} {json.dumps(block.input, ensure_ascii=False)}"
-                yield Text(f"  {mark(console, 'running')} {one_line(used, console.width - 4)}")
+                yield Text(f"  ▸ {one_line(used, console.width - 4)}")

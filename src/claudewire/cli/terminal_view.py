@@ -25,7 +25,6 @@ from .console import (
     console_for,
     is_pipe,
     is_rich,
-    mark,
     markdown_lines,
     painted,
     put,
@@ -102,7 +101,7 @@ class Drawing:
             self._running[activity.id] = activity, self.since
             if activity.name not in _AGENTS:
                 return self.end_text()
-            sign = Text(mark(self._console, "running"), "dim")
+            sign = Text("▸", "dim")
             return self._after_text([self._entry(sign, activity)])  # its own tools follow
         if isinstance(activity, ToolEnded):
             return self._ended(activity)
@@ -118,15 +117,14 @@ class Drawing:
         if ended.name in _NEEDS_PERSON and self._answered:
             self._answered = False
             return []  # the question and its answer are on the screen
-        name, style = ("done", "ok") if ended.ok else ("failed", "bad")
+        sign = Text("✓", "ok") if ended.ok else Text("✗", "bad")
         summary = f"denied: {ended.summary}" if ended.denied else ended.summary
-        sign = Text(mark(self._console, name), style)
         return self._after_text([self._entry(sign, ended, summary, duration(ended.seconds))])
 
     def notice(self, text: str) -> list[Text]:
         """Return the lines of a remark beside the task."""
         first, *more = wrapped(text, self._console.width - 5, "dim")
-        head = Text.assemble(f"  {mark(self._console, 'dot')} ", first, style="dim")
+        head = Text.assemble("  · ", first, style="dim")
         return self._after_text([head, *(Text("    ").append_text(line) for line in more)])
 
     def _after_text(self, lines: list[Text]) -> list[Text]:
@@ -140,7 +138,7 @@ class Drawing:
         width, subject = self._console.width - 1, tool.subject
         head = Text("  " * (tool.depth + 1)).append_text(sign).append(" ")
         head.append(one_line(tool.name, max(width // 2, 8)), "strong")
-        tail = "".join(f" {mark(self._console, 'dot')} {part}" for part in more if part)
+        tail = "".join(f" · {part}" for part in more if part)
         room = width - head.cell_len - 1
         room -= min(cell_len(tail), room - min(cell_len(subject), room // 3))
         if subject and room > 3:
@@ -154,8 +152,7 @@ class Drawing:
         self._frame += 1
         if self._markdown is not None and (unfinished := self._markdown.unfinished):
             return unfinished
-        frame = "*" if self._console.options.ascii_only else _FRAMES[self._frame % len(_FRAMES)]
-        spinner, now = Text(frame, "ask"), monotonic()
+        spinner, now = Text(_FRAMES[self._frame % len(_FRAMES)], "ask"), monotonic()
         lines = [
             self._entry(spinner, tool, f"{now - since:.0f} s")
             for tool, since in self._running.values()
@@ -172,7 +169,7 @@ class Drawing:
             return self.end_text()
         denied = [it for it in report.decisions if it.answer in ("deny", "decline", "skipped")]
         parts = [*summary_of(report), *([f"{len(denied)} denied"] if denied else [])]
-        text = f" {mark(self._console, 'dot')} ".join(parts)
+        text = " · ".join(parts)
         return [*self.end_text(), Text(), clip(Text(text, "dim"), self._console.width - 1)]
 
 
@@ -338,7 +335,7 @@ class ViewIO(ConsoleIO):
             self._prompts = PromptSession(input=create_input(always_prefer_tty=True), output=output)
         if self._is_new:
             self._forget()
-        sign = "" if multiline else f"{mark(self.console, 'you')} "
+        sign = "" if multiline else "❯ "
         try:
             typed: str = await self._prompts.prompt_async(sign, default=text, multiline=multiline)
         except KeyboardInterrupt:
