@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -18,7 +19,6 @@ from .session_options import connect_for, session_arguments, session_options, ti
 if TYPE_CHECKING:
     from ..content import Prompt
     from .reports import RunReport
-    from .task import Interrupts
     from .terminal_view import TextView
     from .views import Form
 
@@ -60,7 +60,7 @@ def command(prompt: tuple[str, ...], **given: Any) -> int:
     import anyio
 
     from ..options import Options, StallTimeouts
-    from .task import Task, run_task
+    from .task import Task
 
     form = _form_of(given)
     text = read_prompt(prompt, given["image"])
@@ -71,24 +71,29 @@ def command(prompt: tuple[str, ...], **given: Any) -> int:
     arguments["patience"] = StallTimeouts(first_token=stall, next_token=stall, action="interrupt")
     arguments["include_partial_messages"] = True
     options = Options(**arguments)
-    connect = connect_for(given["record"], options)
-    removed = {rule for rule in given["deny"] if "(" not in rule}
-    denied_ok = given["denied"] == "ok"
-    task = Task(text, options, connect, given["timeout"], removed, denied_ok)
-    if form != "text":
+    attended = form == "text" and not given["no_input"] and _has_person()
+    view: Any
+    if form == "text":
+        from .terminal_view import TextView
+
+        view = TextView(structured=given["output"] is not None)
+    else:
         from .views import DataView
 
-        done = anyio.run(run_task, task, DataView(form))
-        if form == "quiet":
-            _explain(done, attended=False)
-        return done.exit_code
-
-    from .terminal_view import TextView
-
-    view = TextView(structured=given["output"] is not None)
-    attended = not given["no_input"] and _has_person()
-    done = anyio.run(run_task, task, view, partial(_asking, view) if attended else None)
-    _explain(done, attended=attended)
+        view = DataView(form)
+    task = Task(
+        text,
+        options,
+        view,
+        ask=partial(_asking, view) if attended else None,
+        connect=connect_for(given["record"], options),
+        timeout=given["timeout"],
+        removed={rule for rule in given["deny"] if "(" not in rule},
+        denied_ok=given["denied"] == "ok",
+    )
+    done = anyio.run(task.run)
+    if form in ("text", "quiet"):
+        _explain(done, attended=attended)
     return done.exit_code
 
 
@@ -100,12 +105,12 @@ def _form_of(given: dict[str, Any]) -> Form:
     return cast("Form", forms[0] if forms else "text")
 
 
-def _asking(view: TextView, interrupts: Interrupts) -> Any:
+def _asking(view: TextView, interrupt: Callable[[], Awaitable[None]]) -> Any:
     """Make the approver that asks the person at the terminal."""
     from ..approvals import Terminal
     from .terminal_view import ViewIO
 
-    return Terminal(io=ViewIO(view, interrupts.press))
+    return Terminal(io=ViewIO(view, interrupt))
 
 
 def _has_person() -> bool:
