@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..policy import DecisionRecord
     from ..session import InterruptReceipt, Session, Turn
     from ..tracking import LiveBlock
-    from .views import View
+    from .reports import View
 
 _SUBJECTS = (
     *("command", "file_path", "notebook_path", "pattern", "url", "query"),

@@ -23,12 +23,11 @@ from .activity import Progress, doing_of, receipt_words
 from .chat_screen import ChatCompleter, ChatScreen
 from .console import clip
 from .errors import CommandError, Exit
-from .reports import Activity, TextPiece
+from .reports import Activity, TextPiece, View
 from .session_options import MODES, connect_for, session_arguments, session_options
 from .task import MAY_STOP
 from .terminal_view import Drawing
 from .text import counted, duration, one_line, safe
-from .views import View
 
 if TYPE_CHECKING:
     from ..launch import Connect

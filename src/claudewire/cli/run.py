@@ -18,9 +18,8 @@ from .session_options import connect_for, session_arguments, session_options, ti
 
 if TYPE_CHECKING:
     from ..content import Prompt
-    from .reports import RunReport
+    from .reports import Form, RunReport
     from .terminal_view import TextView
-    from .views import Form
 
 EXITS = (
     "Exit status: 0 done, 1 failed, 2 usage, 3 denied, 4 needs a person, 5 budget, "
@@ -78,7 +77,7 @@ def command(prompt: tuple[str, ...], **given: Any) -> int:
 
         view = TextView(structured=given["output"] is not None)
     else:
-        from .views import DataView
+        from .reports import DataView
 
         view = DataView(form)
     task = Task(

@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from ..launch import Connect
     from ..options import Options
     from ..session import Reply, Turn
-    from .reports import Outcome
-    from .views import View
+    from .reports import Outcome, View
 
 MAY_STOP = 10.0
 """Seconds that a turn has to stop after an interrupt, before the CLI is ended."""

@@ -30,9 +30,20 @@ from .console import (
     put,
     wrapped,
 )
-from .reports import Activity, Decided, Notice, RunReport, TextPiece, ToolEnded, ToolStarted
+from .reports import (
+    Activity,
+    Decided,
+    Notice,
+    RunReport,
+    TextPiece,
+    ToolEnded,
+    ToolStarted,
+    View,
+    answer_of,
+    summary_of,
+    write,
+)
 from .text import duration, one_line
-from .views import View, answer_of, summary_of, write
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -35,8 +35,8 @@ from ..concurrency import Signal
 from ..errors import PLACEHOLDER, Redact, Redactor, TransportClosed
 from ..transport import Launch
 from ..wire import Error, Lines
+from .comparison import MISSING, Difference, Ids, differences, ids_in, leaves, load_line
 from .recording import Recording, RecordingEntry
-from .same_json import MISSING, Difference, Ids, differences, ids_in, leaves, load_line
 
 Match = Literal["strict", "loose", "none"]
 
