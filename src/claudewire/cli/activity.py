@@ -29,14 +29,6 @@ _LONGEST = 200
 
 _DENIALS = frozenset({"deny", "decline", "cancel", "skipped", "cancelled"})
 
-_DOING = {
-    "START": "Starting",
-    "FIRST_TOKEN": "Thinking",
-    "NEXT_TOKEN": "Writing",
-    "TOOL": "Using a tool",
-    "PERSON": "Waiting for you",
-}
-
 _OUTCOMES = {
     "stopped": "Turn stopped.",
     "withdrawn": "Prompt taken back before its turn began.",
@@ -164,9 +156,11 @@ def _summary(text: str, failed: bool) -> str:
 
 
 def doing_of(session: Session[Any]) -> str:
-    """Return the work of a session, in a word or two."""
+    """Return the work of a session, in a few words."""
     waiting = session.waiting
-    return "Working" if waiting is None else _DOING.get(waiting.what.name, "Working")
+    if waiting is None or waiting.what == "nothing":
+        return "Working"
+    return f"Waiting for {waiting.what}"
 
 
 def receipt_words(receipt: InterruptReceipt) -> str:

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import logging
 import os
-import shutil
 import sys
-import textwrap
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -18,6 +16,7 @@ import click
 from click.shell_completion import CompletionItem, get_completion_class, shell_complete
 
 from .._package import __version__
+from ..errors import Error
 from .errors import CommandError, Exit, describe_error, exit_for
 from .text import safe
 
@@ -163,8 +162,6 @@ def _usage(error: click.ClickException) -> int:
 
 def _failed(error: Exception) -> int:
     """Report an error that has a message for people; any other is a defect, and is raised."""
-    from ..errors import Error
-
     if not isinstance(error, CommandError | OSError | Error):
         raise error
     report([*describe_error(error)])
@@ -179,7 +176,4 @@ def report(lines: Sequence[str]) -> None:
     """Show an error: the problem, then its cause and the remedy."""
     first, *more = [safe(line) for line in lines if line] or ["Failed without a message."]
     mark = click.style("error:", fg="red", bold=True)
-    if sys.stderr.isatty():
-        width = max(shutil.get_terminal_size().columns - 8, 20)
-        first, *more = [part for line in (first, *more) for part in textwrap.wrap(line, width)]
     click.echo("\n".join([f"{mark} {first}", *(f"       {line}" for line in more)]), err=True)

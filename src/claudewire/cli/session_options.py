@@ -41,17 +41,6 @@ def time(text: str) -> float:
     return seconds
 
 
-def usd(text: str) -> float:
-    """Read an amount of money, `2` or `2.50`."""
-    try:
-        amount = float(text.removeprefix("$"))
-    except ValueError:
-        amount = 0.0
-    if not 0 < amount < float("inf"):
-        raise click.BadParameter(f"{text!r} is not an amount; write 2 or 2.50")
-    return amount
-
-
 _FILE = click.Path(dir_okay=False)
 
 _OPTIONS = (
@@ -69,7 +58,7 @@ _OPTIONS = (
         help=f"One of {', '.join(MODES)}.",
     ),
     click.option("--max-turns", type=int, metavar="N", help="Maximum number of model calls."),
-    click.option("--budget", type=usd, help="Maximum cost in dollars."),
+    click.option("--budget", type=float, metavar="USD", help="Maximum cost in dollars."),
     click.option("--resume", metavar="ID", help="Continue this conversation."),
     click.option(
         "--continue",

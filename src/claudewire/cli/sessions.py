@@ -134,7 +134,14 @@ def _print_list(found: Sequence[SessionInfo], as_json: bool) -> None:
         head = f"{_MARKS[it.status]} {safe(it.id[:8])}"
         cost = "" if it.cost_usd is None else f"${it.cost_usd:.2f}"
         title, place = one_line(it.title or "(no title)", 200), one_line(_place(it.cwd or ""), 200)
-        table.add_row(head, when(it.end), f"{it.prompts}p", cost, title, place)
+        table.add_row(
+            head,
+            f"{it.end.astimezone():%Y-%m-%d %H:%M}" if it.end else "",
+            f"{it.prompts}p",
+            cost,
+            title,
+            place,
+        )
     stdout().print(table)
 
 
@@ -267,20 +274,6 @@ def archive_sessions(
 # --- lists ---------------------------------------------------------------------------------------
 
 _MARKS = {"running": "*", "waiting": "?", "ended": " "}
-
-
-def when(time: datetime | None) -> str:
-    """Write a time relative to now, in at most eleven characters."""
-    if time is None:
-        return ""
-    seconds = (datetime.now(UTC) - time).total_seconds()
-    if seconds < 60:
-        return "just now"
-    for unit, size, limit in (("min", 60, 60), ("h", 3600, 24)):
-        if seconds < size * limit:
-            return f"{int(seconds // size)} {unit} ago"
-    days = int(seconds // 86400)
-    return f"{counted(days, 'day')} ago" if days < 14 else f"{time.astimezone():%Y-%m-%d}"
 
 
 def _place(cwd: str) -> str:
