@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -46,6 +47,7 @@ from .text import counted, duration, one_line, safe
 
 _KINDS = ("message", "request", "answer", "failure", "cancel", "bad line", "stderr", "end", "exit")
 _SIDES = {">": "application", "<": "CLI", "!": "CLI"}
+_ARROWS = {">": ("→", "code"), "<": ("←", "ok"), "!": ("!", "bad")}
 _FILE = click.argument("file", type=click.Path(dir_okay=False, allow_dash=True))
 
 
@@ -232,19 +234,16 @@ def show(file: str, html: str | None, **given: Any) -> None:
     of `claude -p --output-format stream-json`.
     """
     timeline = Timeline.of(read(file))
-    steps = [step for step in timeline.steps if _is_selected(step, **given)]
     if html == "-":
         sys.stdout.write(page(timeline, Path(file).name))
     elif html is not None:
         Path(html).write_text(page(timeline, Path(file).name), encoding="utf-8")
         click.echo(f"Wrote {click.format_filename(html)}: open it in a browser.", err=True)
     else:
-        _print(timeline, file, steps, raw=given["raw"])
+        _print(timeline, file, **given)
 
 
-def _is_selected(
-    step: Step, only: Sequence[str], grep: str | None, findings: bool, raw: bool
-) -> bool:
+def _is_selected(step: Step, only: Sequence[str], grep: str | None, findings: bool) -> bool:
     if only and step.kind not in only:
         return False
     if grep and grep.lower() not in f"{step.name} {step.entry.text or step.summary}".lower():
@@ -252,15 +251,16 @@ def _is_selected(
     return bool(step.findings) or not findings
 
 
-def _print(timeline: Timeline, file: str, steps: Iterable[Step], *, raw: bool) -> None:
+def _print(timeline: Timeline, file: str, *, raw: bool, **given: Any) -> None:
     console = stdout()
-    view = LineView(timeline, console)
     version = timeline.recording.header.get("cli_version")
     facts = [f"CLI {version}" if version else "", counted(len(timeline.steps), "line")]
     facts.append(duration(timeline.seconds))
     put(console, Text(safe(file), "heading"), safe(" · ".join(filter(None, facts))), "")
-    for step in steps:
-        console.print(view.line(step))
+    for step, line in _lines(timeline, console):
+        if not _is_selected(step, **given):
+            continue
+        console.print(line)
         if raw and step.entry.line is not None:
             put(console, Text(f"         {safe(step.entry.text)}", "dim"))
     if timeline.exchanges:
@@ -284,43 +284,31 @@ def _latency_table(latencies: Iterable[Latency]) -> Table:
     return table
 
 
-class LineView:
-    """Writes steps of a timeline, each as one line.
-
-    Args:
-        timeline: the recording.
-        console: knows the width and the marks.
-    """
-
-    def __init__(self, timeline: Timeline, console: Console) -> None:
-        self._endings = timeline.endings()
-        self._steps = timeline.steps
-        self._console = console
-        self._name = min(28, max(8, console.width // 3))
-        self._arrows = {">": ("→", "code"), "<": ("←", "ok"), "!": ("!", "bad")}
-
-    def line(self, step: Step) -> Table:
-        """Return one line: time, direction, name and content, and how long it took."""
-        took = [duration(it.seconds or 0) for it in self._endings.get(step.index, [])[:1]]
+def _lines(timeline: Timeline, console: Console) -> Iterator[tuple[Step, Table]]:
+    """Write each step as one line: time, direction, name and content, and how long it took."""
+    endings, start = timeline.endings(), timeline.recording.entries[0].t if timeline.steps else 0.0
+    width = min(28, max(8, console.width // 3))
+    room = console.width if console.is_terminal else 2000
+    for step in timeline.steps:
+        took = [duration(it.seconds or 0) for it in endings.get(step.index, [])[:1]]
         took += [f"!{len(step.findings)}"] if step.findings else []
         end = " ".join(took)
         title = f"{step.kind} {step.name}" if step.kind in ("answer", "failure") else step.name
         bad = step.kind in ("bad line", "failure")
-        room = self._console.width if self._console.is_terminal else 2000
-        line = Table.grid(padding=(0, 1), expand=self._console.is_terminal)
+        line = Table.grid(padding=(0, 1), expand=console.is_terminal)
         line.add_column(style="dim", width=8)
         line.add_column(width=1)
-        line.add_column(style="bad" if bad else "strong", width=self._name, no_wrap=True)
+        line.add_column(style="bad" if bad else "strong", width=width, no_wrap=True)
         line.add_column(style="bad" if step.dir == "!" else "", ratio=1, no_wrap=True)
         line.add_column(style="dim", no_wrap=True)
         line.add_row(
-            f"{step.t - self._steps[0].t:8.3f}",
-            Text(*self._arrows.get(step.dir or "", ("=", "dim"))),
-            one_line(title, self._name),
+            f"{step.t - start:8.3f}",
+            Text(*_ARROWS.get(step.dir or "", ("=", "dim"))),
+            one_line(title, width),
             one_line(step.summary, room),
-            end if self._console.is_terminal or not end else f"({end})",
+            end if console.is_terminal or not end else f"({end})",
         )
-        return line
+        yield step, line
 
 
 # --- replay --------------------------------------------------------------------------------------
@@ -379,17 +367,16 @@ def replay(
 
 def _replay_here(recording: Recording, speed: float, *, by_step: bool) -> None:
     timeline, console = Timeline.of(recording), stdout()
-    view = LineView(timeline, console)
     before: float | None = None
-    for step in timeline.steps:
+    for step, line in _lines(timeline, console):
         if by_step:
-            line = sys.stdin.readline()
-            if not line or line.strip().lower() == "q":
+            typed = sys.stdin.readline()
+            if not typed or typed.strip().lower() == "q":
                 return
         elif speed and before is not None:
             time.sleep(min(max(0.0, step.t - before) / speed, _LONGEST_WAIT))
         before = step.t
-        console.print(view.line(step))
+        console.print(line)
 
 
 def _play(recording: Recording, flags: Sequence[str], speed: float | None, match: Any) -> int:
@@ -399,9 +386,7 @@ def _play(recording: Recording, flags: Sequence[str], speed: float | None, match
         sys.stdout.write(f"{version} (Claude Code)\n")
         return Exit.DONE
     # The SDK may give the session another id than the recorded one.
-    recorded = recording.header.get("argv")
-    then = _value(recorded if isinstance(recorded, list) else [], "--session-id")
-    now = _value(flags, "--session-id")
+    then, now = map(_session_id, (recording.header.get("argv") or [], flags))
     ids = {then: now} if then and now else {}
     transport = ReplayTransport(recording, speed=speed or None, match=match, ids=ids)
     try:
@@ -421,13 +406,9 @@ async def _serve(transport: ReplayTransport) -> int | None:
     return status
 
 
-def _value(words: Sequence[str], flag: str) -> str | None:
-    for word, following in zip(words, [*words[1:], ""], strict=True):
-        if word == flag:
-            return following
-        if word.startswith(f"{flag}="):
-            return word.partition("=")[2]
-    return None
+def _session_id(words: Sequence[str]) -> str:
+    found = re.search(r"--session-id[ =](\S+)", " ".join(words))
+    return found[1] if found else ""
 
 
 # --- diff ----------------------------------------------------------------------------------------
