@@ -212,14 +212,13 @@ class ChatScreen(ConsoleIO):
         async with self._terminal:
             pass
         text = await self._main.prompt_async(self._message, handle_sigint=False)
-        self.print(self._echo(text))
+        self.print(self.echo(text))
         return text
 
-    def _echo(self, text: str) -> list[Text]:
+    def echo(self, text: str) -> list[Text]:
         """Return typed text for the scrollback."""
-        first, *more = safe(text).split("\n")
-        lines = [f"❯ {first}", *(f"  {line}" for line in more)]
-        return [Text(line, "strong") for line in lines]
+        shown = safe(text).replace("\n", "\n  ")
+        return [Text(line, "strong") for line in f"❯ {shown}".split("\n")]
 
     # --- questions -------------------------------------------------------------------------------
 
@@ -244,7 +243,7 @@ class ChatScreen(ConsoleIO):
             multiline=multiline,
             handle_sigint=False,
         )
-        put(self.console, *self._echo(answer))
+        put(self.console, *self.echo(answer))
         return answer
 
     def close(self) -> None:

@@ -32,7 +32,6 @@ from .console import (
 )
 from .reports import (
     Activity,
-    Decided,
     Notice,
     RunReport,
     TextPiece,
@@ -47,9 +46,6 @@ from .text import duration, one_line
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
-
-Event = ToolStarted | ToolEnded | Decided | Notice
-"""Any activity but text."""
 
 TICK = 0.1
 """Seconds between two drawings of the changing lines."""
@@ -83,10 +79,28 @@ class Drawing:
 
     # --- finished lines --------------------------------------------------------------------------
 
-    def text(self, piece: TextPiece) -> list[Text]:
-        """Take a piece of the answer; return the lines that it completes."""
-        lines: list[Text] = []
+    def lines(self, activity: Activity) -> list[Text]:
+        """Take an activity; return the lines that it completes."""
         self.since = monotonic()
+        if isinstance(activity, TextPiece):
+            return [] if activity.agent else self._text(activity)
+        if isinstance(activity, ToolStarted):
+            self._running[activity.id] = activity, self.since
+            if activity.name not in _AGENTS:
+                return self.end_text()
+            sign = Text("▸", "dim")
+            return self._after_text([self._entry(sign, activity)])  # its own tools follow
+        if isinstance(activity, ToolEnded):
+            return self._ended(activity)
+        if isinstance(activity, Notice):
+            return self.notice(activity.text)
+        if activity.by == "approver":
+            self._last = "entry"  # the question and its answer are on the screen
+            self._answered = activity.kind in ("question", "plan")
+        return []
+
+    def _text(self, piece: TextPiece) -> list[Text]:
+        lines: list[Text] = []
         if piece.block != self._block or self._markdown is None:
             lines += self.end_text()
             self._block = piece.block
@@ -104,24 +118,6 @@ class Drawing:
     def fresh(self) -> None:
         """Put a blank line before the next lines."""
         self._last = "text"
-
-    def activity(self, activity: Event) -> list[Text]:
-        """Take anything but text; return the lines for it."""
-        self.since = monotonic()
-        if isinstance(activity, ToolStarted):
-            self._running[activity.id] = activity, self.since
-            if activity.name not in _AGENTS:
-                return self.end_text()
-            sign = Text("▸", "dim")
-            return self._after_text([self._entry(sign, activity)])  # its own tools follow
-        if isinstance(activity, ToolEnded):
-            return self._ended(activity)
-        if isinstance(activity, Notice):
-            return self.notice(activity.text)
-        if activity.by == "approver":
-            self._last = "entry"  # the question and its answer are on the screen
-            self._answered = activity.kind in ("question", "plan")
-        return []
 
     def _ended(self, ended: ToolEnded) -> list[Text]:
         self._running.pop(ended.id, None)
@@ -228,12 +224,11 @@ class TextView(View):
         if not isinstance(activity, TextPiece):
             if isinstance(activity, ToolStarted):
                 self._end_text()
-            self._print(self._drawing.activity(activity))
-        elif activity.agent is None and not self._structured:
-            if self._pretty:
-                self._print(self._drawing.text(activity), self._answer)
-            else:
-                self._write(activity)
+            self._print(self._drawing.lines(activity))
+        elif self._pretty and not self._structured:
+            self._print(self._drawing.lines(activity), self._answer)
+        elif not (activity.agent or self._structured):
+            self._write(activity)
 
     def _write(self, piece: TextPiece) -> None:
         """Write text as it is, with a blank line between two blocks."""
