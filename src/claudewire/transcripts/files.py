@@ -165,7 +165,7 @@ def _sessions_in(folder: Path) -> Iterator[Found]:
 
 
 def _stamp(path: Path) -> Stamp | None:
-    """Return the stamp of a regular file."""
+    """Return the stamp of a regular file; None for anything else."""
     try:
         found = path.stat()
     except OSError:
