@@ -38,5 +38,4 @@ def duration(seconds: float) -> str:
     if seconds < 60:
         return f"{seconds:.{2 if seconds < 10 else 1}f} s"
     minutes, rest = divmod(int(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s"
+    return f"{minutes} min {rest:02d} s"

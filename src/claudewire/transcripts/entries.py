@@ -29,9 +29,6 @@ from ..wire import (
     text_of,
 )
 
-HEAD = 200
-"""Bytes of a bad line that are shown: enough to recognise it."""
-
 NOT_A_PROMPT = ("<local-command-", "<command-name>", "[Request interrupted", "<task-notification>")
 """Beginnings of texts that the CLI wrote in the user's place."""
 
@@ -162,11 +159,6 @@ class BadLine(Entry, tag="\0bad", kw_only=True):
 
     reason: str = ""
     length: int = 0
-
-    @property
-    def head(self) -> str:
-        """Its beginning."""
-        return self.line[:HEAD].decode("utf-8", "replace")
 
 
 _KINDS: dict[str, type[Entry]] = {

@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import time
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -88,12 +87,6 @@ def test_export_removes_secrets_unless_told_otherwise(
     assert KEY not in text
     run("sessions", "export", "--keep-secrets", ids[2], f"all-{name}")
     assert KEY in (run.folder / f"all-{name}").read_text(encoding="utf-8")
-
-
-def test_export_to_zip_has_the_transcript(run: Runner, ids: list[str]) -> None:
-    run("sessions", "export", ids[0], "talk.zip")
-    with zipfile.ZipFile(run.folder / "talk.zip") as bundle:
-        assert any(name.endswith(".jsonl") for name in bundle.namelist())
 
 
 def test_archive_keeps_old_conversations_and_restores_them(run: Runner, ids: list[str]) -> None:
