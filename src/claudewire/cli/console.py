@@ -137,11 +137,11 @@ class MarkdownStream:
     a code block ends it. Until then its source is in `unfinished`.
 
     Args:
-        width: the number of columns.
+        console: knows the width.
     """
 
-    def __init__(self, width: int) -> None:
-        self.width: int = width
+    def __init__(self, console: Console) -> None:
+        self._console = console
         self._source = ""
         self._gap: list[Text] = []
 
@@ -159,13 +159,13 @@ class MarkdownStream:
         if not source.strip():
             return []
         gap, self._gap = self._gap, [Text()]
-        return [*gap, *markdown_lines(source, self.width)]
+        return [*gap, *markdown_lines(source, self._console.width)]
 
     @property
     def unfinished(self) -> list[Text]:
         """The source of the unfinished block, wrapped."""
         source = self._source[-_LONGEST_UNFINISHED:].strip("\n")
-        return [*self._gap, *wrapped(source, self.width)] if source.strip() else []
+        return [*self._gap, *wrapped(source, self._console.width)] if source.strip() else []
 
     def end(self) -> list[Text]:
         """Return the rest, after the last piece."""

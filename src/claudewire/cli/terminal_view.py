@@ -59,7 +59,7 @@ class Drawing:
     """Turns activities into lines: finished ones, and changing ones.
 
     Args:
-        console: knows the width and the marks.
+        console: knows the width.
 
     Attributes:
         since: the time of the last activity.
@@ -74,7 +74,6 @@ class Drawing:
         self._answered = False
         """A person has just answered a question or a plan."""
         self._running: dict[str, tuple[ToolStarted, float]] = {}
-        self._frame = 0
         self.since: float = monotonic()
 
     # --- finished lines --------------------------------------------------------------------------
@@ -104,9 +103,8 @@ class Drawing:
         if piece.block != self._block or self._markdown is None:
             lines += self.end_text()
             self._block = piece.block
-            self._markdown = MarkdownStream(self._console.width)
+            self._markdown = MarkdownStream(self._console)
             lines += [Text()] if self._last else []
-        self._markdown.width = self._console.width
         self._last = "text"
         return lines + self._markdown.feed(piece.text)
 
@@ -156,10 +154,10 @@ class Drawing:
 
     def changing(self, doing: str) -> list[Text]:
         """Return the unfinished text, or the running tools, or the work of the session."""
-        self._frame += 1
         if self._markdown is not None and (unfinished := self._markdown.unfinished):
             return unfinished
-        spinner, now = Text(_FRAMES[self._frame % len(_FRAMES)], "ask"), monotonic()
+        now = monotonic()
+        spinner = Text(_FRAMES[int(now / TICK) % len(_FRAMES)], "ask")
         lines = [
             self._entry(spinner, tool, f"{now - since:.0f} s")
             for tool, since in self._running.values()
