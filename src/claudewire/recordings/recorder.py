@@ -26,13 +26,13 @@ class RecordingTransport:
     Args:
         inner: the transport that is recorded.
         sink: a path, or a binary file, which stays open. A new file, readable by this user only,
-            replaces a file or link at the path.
+            replaces one at the path.
         header: more fields of the header, such as `argv` and `cli_version`.
         redactor: removes the secrets; True for a `Redactor`, False to keep them. It is given whole
             lines, and must return JSON for JSON.
 
     Raises:
-        OSError: the file cannot be written.
+        OSError: the file cannot be written, or is a symbolic link.
     """
 
     def __init__(
@@ -155,7 +155,11 @@ def _redacted(header: Mapping[str, Any], redact: Redact) -> Any:
 
 
 def _open_private(path: str | os.PathLike[str]) -> BinaryIO:
-    """Open a new file that only this user can read, in place of an older one."""
-    if os.path.islink(path) or os.path.isfile(path):
-        os.unlink(path)  # never written through a link, nor into a file that others may have open
+    """Open a new file that only this user can read, in place of an older one.
+
+    Raises:
+        OSError: it cannot be written, or is a symbolic link.
+    """
+    if os.path.isfile(path) and not os.path.islink(path):
+        os.unlink(path)  # others may have opened it, or own it
     return open(path, "wb", opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW, 0o600))
