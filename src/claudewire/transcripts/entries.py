@@ -61,7 +61,23 @@ class Entry(Event, kw_only=True, tag_field="type", rename="camel"):
     forked_from: Any = None
 
 
-class UserEntry(Entry, tag="user", kw_only=True):
+class MessageEntry(Entry, kw_only=True):
+    """A line with a message: a `UserEntry` or an `AssistantEntry`."""
+
+    message: Any
+
+    @property
+    def blocks(self) -> list[Block]:
+        """The content as blocks."""
+        return blocks_of(self.message.content)
+
+    @property
+    def text(self) -> str:
+        """The text, without other blocks."""
+        return text_of(self.message.content)
+
+
+class UserEntry(MessageEntry, tag="user", kw_only=True):
     """A prompt, or a text of the CLI in the user's place: tool results above all."""
 
     message: MessageParam
@@ -78,16 +94,6 @@ class UserEntry(Entry, tag="user", kw_only=True):
         return self.message.content
 
     @property
-    def blocks(self) -> list[Block]:
-        """The content as blocks."""
-        return blocks_of(self.message.content)
-
-    @property
-    def text(self) -> str:
-        """The text, without images and tool results."""
-        return text_of(self.message.content)
-
-    @property
     def is_tool_result(self) -> bool:
         """Whether it has the result of a tool."""
         return any(isinstance(block, ToolResultBlock) for block in self.blocks)
@@ -100,23 +106,13 @@ class UserEntry(Entry, tag="user", kw_only=True):
         return not self.text.lstrip().startswith(NOT_A_PROMPT)
 
 
-class AssistantEntry(Entry, tag="assistant", kw_only=True):
+class AssistantEntry(MessageEntry, tag="assistant", kw_only=True):
     """A block of the model's reply. All lines with the same `message.id` are one message."""
 
     message: APIMessage
     request_id: str | None = None
     is_api_error_message: bool | None = None
     cost_usd: float | None = msgspec.field(name="costUSD", default=None)
-
-    @property
-    def blocks(self) -> list[Block]:
-        """The content as blocks."""
-        return blocks_of(self.message.content)
-
-    @property
-    def text(self) -> str:
-        """The text, without thinking and tool calls."""
-        return text_of(self.message.content)
 
 
 class SystemEntry(Entry, tag="system", kw_only=True):
