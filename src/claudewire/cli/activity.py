@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..policy import DecisionRecord
     from ..session import InterruptReceipt, Session, Turn
     from ..tracking import LiveBlock
-    from .views import View
+    from .reports import View
 
 _SUBJECTS = (
     *("command", "file_path", "notebook_path", "pattern", "url", "query"),
@@ -28,14 +28,6 @@ _LONGEST = 200
 """Characters of a subject or a summary: more than fit into a line."""
 
 _DENIALS = frozenset({"deny", "decline", "cancel", "skipped", "cancelled"})
-
-_DOING = {
-    "START": "Starting",
-    "FIRST_TOKEN": "Thinking",
-    "NEXT_TOKEN": "Writing",
-    "TOOL": "Using a tool",
-    "PERSON": "Waiting for you",
-}
 
 _OUTCOMES = {
     "stopped": "Turn stopped.",
@@ -164,9 +156,11 @@ def _summary(text: str, failed: bool) -> str:
 
 
 def doing_of(session: Session[Any]) -> str:
-    """Return the work of a session, in a word or two."""
+    """Return the work of a session, in a few words."""
     waiting = session.waiting
-    return "Working" if waiting is None else _DOING.get(waiting.what.name, "Working")
+    if waiting is None or waiting.what == "nothing":
+        return "Working"
+    return f"Waiting for {waiting.what}"
 
 
 def receipt_words(receipt: InterruptReceipt) -> str:

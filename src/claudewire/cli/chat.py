@@ -21,15 +21,13 @@ from ..options import Options
 from ..session import Session, SessionState
 from .activity import Progress, doing_of, receipt_words
 from .chat_screen import ChatCompleter, ChatScreen
-from .commands import SectionedCommand
-from .console import clip, mark
+from .console import clip
 from .errors import CommandError, Exit
-from .reports import Activity, TextPiece
+from .reports import Activity, View
 from .session_options import MODES, connect_for, session_arguments, session_options
 from .task import MAY_STOP
 from .terminal_view import Drawing
 from .text import counted, duration, one_line, safe
-from .views import View
 
 if TYPE_CHECKING:
     from ..launch import Connect
@@ -41,7 +39,7 @@ _KEYS = (
 )
 
 
-@click.command(cls=SectionedCommand, epilog=_KEYS)
+@click.command(epilog=_KEYS)
 @click.argument("prompt", nargs=-1)
 @session_options
 def command(prompt: tuple[str, ...], **given: Any) -> int:
@@ -119,7 +117,7 @@ class ChatSession(View):
             version = getattr(session.cli_info, "claude_code_version", None) or ""
             name = "the simulated CLI" if session.options.cli == "simulated" else "claude"
             self.note(f"Talking to {f'{name} {version}'.strip()}. /help for help.")
-            for watch in (self._progress.show_notices, self._show_unsolicited, self._watch):
+            for watch in (self._show_notices, self._show_unsolicited):
                 tasks.start_soon(watch, session)
             for work in (self.screen.run, self._show_turns, self._watch_signals):
                 tasks.start_soon(work)
@@ -136,7 +134,7 @@ class ChatSession(View):
         """Take prompts and commands until the person leaves."""
         if self._first:
             first, self._first = self._first, ""
-            self._echo(first)
+            self.screen.print(self.screen.echo(first))
             self.send(first)
         while True:
             await self._take((await self.screen.prompt()).strip())
@@ -169,10 +167,6 @@ class ChatSession(View):
         self._turns.append(turn)
         self._more.set()
 
-    def _echo(self, text: str) -> None:
-        line = f"{mark(self.screen.console, 'you')} {one_line(text, self.screen.columns - 4)}"
-        self.screen.print([Text(), Text(line)])
-
     def _commands(self) -> Iterator[tuple[str, str]]:
         """Yield the commands of this program, then those of the CLI."""
         yield from ((name, help) for name, (help, _) in COMMANDS.items())
@@ -184,10 +178,7 @@ class ChatSession(View):
 
     def show(self, activity: Activity) -> None:
         """Show an activity above the prompt."""
-        if not isinstance(activity, TextPiece):
-            self.screen.print(self._drawing.activity(activity))
-        elif activity.agent is None:
-            self.screen.print(self._drawing.text(activity))
+        self.screen.print(self._drawing.lines(activity))
 
     def note(self, text: str) -> None:
         """Show a remark."""
@@ -199,7 +190,9 @@ class ChatSession(View):
                 await self._show_turn(self._turns[0])
                 del self._turns[0]
                 if self._turns and (prompt := self._turns[0].prompt) is not None:
-                    self._echo(prompt.text)  # again: now its turn begins
+                    self.screen.print(
+                        [Text(), *self.screen.echo(prompt.text)]
+                    )  # again: now its turn begins
                     self._drawing.since = monotonic()
             self._more = anyio.Event()
             await self._more.wait()
@@ -232,11 +225,9 @@ class ChatSession(View):
 
     # --- the end ---------------------------------------------------------------------------------
 
-    async def _watch(self, session: Session[Any]) -> None:
-        """Leave when the CLI ends."""
-        with session.events() as events:
-            async for _ in events:
-                pass
+    async def _show_notices(self, session: Session[Any]) -> None:
+        """Show notices, and leave when the CLI ends."""
+        await self._progress.show_notices(session)
         self.screen.close()
 
     async def _watch_signals(self) -> None:

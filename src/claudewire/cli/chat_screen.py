@@ -26,7 +26,7 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.styles import Style
 from rich.text import Text
 
-from .console import clip, mark, painted, put, stdout
+from .console import clip, painted, put, stdout
 from .terminal_view import ConsoleIO
 from .text import safe
 
@@ -168,7 +168,7 @@ class ChatScreen(ConsoleIO):
     def _message(self, *, asking: bool = False) -> ANSI:
         lines = [] if asking else [*self._unfinished()][-_UNFINISHED:]
         shown = painted(self.console, [clip(line, self.columns - 1) for line in lines])
-        return ANSI(f"{shown}{mark(self.console, 'you')} ")
+        return ANSI(f"{shown}❯ ")
 
     def _toolbar(self) -> ANSI:
         line = clip(Text(self._status(), "dim"), self.columns - 1)
@@ -212,14 +212,13 @@ class ChatScreen(ConsoleIO):
         async with self._terminal:
             pass
         text = await self._main.prompt_async(self._message, handle_sigint=False)
-        self.print(self._echo(text))
+        self.print(self.echo(text))
         return text
 
-    def _echo(self, text: str) -> list[Text]:
+    def echo(self, text: str) -> list[Text]:
         """Return typed text for the scrollback."""
-        first, *more = safe(text).split("\n")
-        lines = [f"{mark(self.console, 'you')} {first}", *(f"  {line}" for line in more)]
-        return [Text(line, "strong") for line in lines]
+        shown = safe(text).replace("\n", "\n  ")
+        return [Text(line, "strong") for line in f"❯ {shown}".split("\n")]
 
     # --- questions -------------------------------------------------------------------------------
 
@@ -244,7 +243,7 @@ class ChatScreen(ConsoleIO):
             multiline=multiline,
             handle_sigint=False,
         )
-        put(self.console, *self._echo(answer))
+        put(self.console, *self.echo(answer))
         return answer
 
     def close(self) -> None:

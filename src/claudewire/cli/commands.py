@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import logging
 import os
-import shutil
 import sys
-import textwrap
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -18,6 +16,7 @@ import click
 from click.shell_completion import CompletionItem, get_completion_class, shell_complete
 
 from .._package import __version__
+from ..errors import Error
 from .errors import CommandError, Exit, describe_error, exit_for
 from .text import safe
 
@@ -49,7 +48,7 @@ COMMANDS: dict[str, Command] = {
     "chat": Command("Work", "Talk to the CLI in this terminal", "chat:command"),
     "sessions": Command("Work", "List, read, search and archive conversations", "sessions:command"),
     "show": Command("The wire", "Show a recording: a timeline, or a page", "recordings:show"),
-    "record": Command("The wire", "Record an SDK and its CLI", "record:command"),
+    "record": Command("The wire", "Record an SDK and its CLI", "recordings:record"),
     "replay": Command(
         "The wire", "Replay a recording, on screen or to an SDK", "recordings:replay"
     ),
@@ -60,33 +59,6 @@ COMMANDS: dict[str, Command] = {
     "completion": Command("More", "Print the completion script for a shell", "commands:completion"),
 }
 """In the order in which the help shows them."""
-
-
-class SectionedOption(click.Option):
-    """An option with a place in the help.
-
-    Args:
-        section: the heading above it.
-    """
-
-    def __init__(self, *arguments: Any, section: str = "Options", **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        self.section = section
-
-
-class SectionedCommand(click.Command):
-    """A command whose help shows its options under headings, in the order of declaration."""
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options."""
-        sections: dict[str, list[tuple[str, str]]] = {}
-        for parameter in self.get_params(ctx):
-            record = parameter.get_help_record(ctx)
-            if record is not None and isinstance(parameter, SectionedOption):
-                sections.setdefault(parameter.section, []).append(record)
-        for heading, records in sections.items():
-            with formatter.section(heading):
-                formatter.write_dl(records, col_max=24)
 
 
 class LazyGroup(click.Group):
@@ -128,13 +100,6 @@ def command() -> None:
     """Drive the claude CLI: run tasks, hold conversations, see what goes over the wire."""
 
 
-_SHELLS = {
-    "bash": '# Add to ~/.bashrc:  eval "$(claudewire completion bash)"\n',
-    "zsh": '# Add to ~/.zshrc, after compinit:  eval "$(claudewire completion zsh)"\n',
-    "fish": "# Save as ~/.config/fish/completions/claudewire.fish\n",
-}
-
-
 @click.command(
     help="""\
 Print the completion script for a SHELL.
@@ -145,13 +110,12 @@ zsh:   eval "$(claudewire completion zsh)"       in ~/.zshrc, after compinit
 fish:  claudewire completion fish > ~/.config/fish/completions/claudewire.fish
 """
 )
-@click.argument("shell", type=click.Choice([*_SHELLS]))
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
     """Print the completion script for a shell."""
     kind = get_completion_class(shell)
     assert kind is not None
-    source = kind(command, {}, "claudewire", _COMPLETE).source()
-    click.echo(_SHELLS[shell] + source)
+    click.echo(kind(command, {}, "claudewire", _COMPLETE).source())
 
 
 # --- how all of them end -------------------------------------------------------------------------
@@ -198,8 +162,6 @@ def _usage(error: click.ClickException) -> int:
 
 def _failed(error: Exception) -> int:
     """Report an error that has a message for people; any other is a defect, and is raised."""
-    from ..errors import Error
-
     if not isinstance(error, CommandError | OSError | Error):
         raise error
     report([*describe_error(error)])
@@ -214,7 +176,4 @@ def report(lines: Sequence[str]) -> None:
     """Show an error: the problem, then its cause and the remedy."""
     first, *more = [safe(line) for line in lines if line] or ["Failed without a message."]
     mark = click.style("error:", fg="red", bold=True)
-    if sys.stderr.isatty():
-        width = max(shutil.get_terminal_size().columns - 8, 20)
-        first, *more = [part for line in (first, *more) for part in textwrap.wrap(line, width)]
     click.echo("\n".join([f"{mark} {first}", *(f"       {line}" for line in more)]), err=True)

@@ -1,4 +1,4 @@
-"""Consoles with the styles and marks of this command, and Markdown as lines.
+"""Consoles with the styles of this command, and Markdown as lines.
 
 A line is a `rich.text.Text`. All text from elsewhere goes through `safe` first.
 """
@@ -40,17 +40,6 @@ _THEME = Theme(
         "markdown.h2": "bold cyan",
     }
 )
-
-_MARKS = {
-    "done": ("✓", "+"),
-    "failed": ("✗", "x"),
-    "running": ("▸", ">"),
-    "dot": ("·", "-"),
-    "you": ("❯", ">"),
-    "sent": ("→", "->"),
-    "received": ("←", "<-"),
-}
-"""For each mark a character, and its replacement where only ASCII can be written."""
 
 _LONGEST_UNFINISHED = 4000
 """Characters of an unfinished block to show: more than fit on a screen."""
@@ -94,11 +83,6 @@ def is_pipe(stream: TextIO) -> bool:
     except (OSError, ValueError):
         return False
     return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
-
-
-def mark(console: Console, name: str) -> str:
-    """Return a mark."""
-    return _MARKS[name][console.options.ascii_only]
 
 
 def clip(line: Text | str, width: int) -> Text:
@@ -153,11 +137,11 @@ class MarkdownStream:
     a code block ends it. Until then its source is in `unfinished`.
 
     Args:
-        width: the number of columns.
+        console: knows the width.
     """
 
-    def __init__(self, width: int) -> None:
-        self.width: int = width
+    def __init__(self, console: Console) -> None:
+        self._console = console
         self._source = ""
         self._gap: list[Text] = []
 
@@ -175,13 +159,13 @@ class MarkdownStream:
         if not source.strip():
             return []
         gap, self._gap = self._gap, [Text()]
-        return [*gap, *markdown_lines(source, self.width)]
+        return [*gap, *markdown_lines(source, self._console.width)]
 
     @property
     def unfinished(self) -> list[Text]:
         """The source of the unfinished block, wrapped."""
         source = self._source[-_LONGEST_UNFINISHED:].strip("\n")
-        return [*self._gap, *wrapped(source, self.width)] if source.strip() else []
+        return [*self._gap, *wrapped(source, self._console.width)] if source.strip() else []
 
     def end(self) -> list[Text]:
         """Return the rest, after the last piece."""

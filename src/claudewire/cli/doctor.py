@@ -1,6 +1,8 @@
 """`claudewire doctor`: checks that sessions work on this machine.
 
-Here are the command and the checks that read files; `doctor_probe` starts the CLI.
+Some checks read files. The others start the CLI without a model and without the user's
+configuration: in an empty folder, with its own configuration folder, no settings, a key that opens
+nothing, and a scripted Messages API on this machine as its model.
 """
 
 from __future__ import annotations
@@ -19,17 +21,22 @@ from typing import Any
 import anyio
 import click
 from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 
 from .._package import __version__
-from ..errors import CLINotFoundError
+from ..approvals import PermissionRequest, deny_everything
+from ..errors import CLINotFoundError, Error
+from ..hooks import Hooks
 from ..launch import CLI_VARIABLE, find_cli
-from ..wire import TESTED, parse_version
-from .console import put, stdout, wrapped
-from .doctor_probe import ask_model, isolated, probe
-from .errors import Exit, advice_of
+from ..options import Options, Timeouts
+from ..session import Session
+from ..tools import ToolServer
+from ..wire import TESTED, PreToolUseHookInput, parse_version
+from .console import put, stdout
+from .errors import Exit, advice_of, stderr_of
 from .reports import Check, DoctorReport, print_json
-from .text import counted
+from .text import counted, safe
 
 
 @click.command()
@@ -70,29 +77,32 @@ def _checks(cli: str | None, folder: Path, *, no_start: bool, real_turn: bool) -
     if missing:
         return
     if not no_start:
-        yield from anyio.run(probe, cli)
+        yield from anyio.run(_probe, cli)
     if real_turn:
-        yield anyio.run(ask_model, cli, folder)
+        yield anyio.run(_ask_model, cli, folder)
+
+
+_SIGNS = {
+    "ok": ("✓", "ok"),
+    "info": ("·", "dim"),
+    "warning": ("!", "ask"),
+    "problem": ("✗", "bad"),
+    "skipped": ("-", "dim"),
+}
+"""For each status a mark and its style."""
 
 
 def _show(console: Console, check: Check, verbose: bool) -> None:
-    marks = {
-        "ok": ("✓", "+", "ok"),
-        "info": ("·", "-", "dim"),
-        "warning": ("!", "!", "ask"),
-        "problem": ("✗", "x", "bad"),
-        "skipped": ("-", "-", "dim"),
-    }
-    rich, plain, style = marks[check.status]
-    indent = 22
-    room = console.width - indent - 1
-    lines = wrapped(check.message, room)
+    sign, style = _SIGNS[check.status]
+    parts = [Text(safe(check.message))]
     if verbose or check.status in ("warning", "problem"):
-        lines += [line for it in check.details for line in wrapped(it, room, "dim")]
-    lines += wrapped(check.advice, room, "code") if check.advice else []
-    mark = (plain if console.options.ascii_only else rich, style)
-    head = Text.assemble(" ", mark, " ", (f"{check.name:<18}", "strong"), " ")
-    put(console, head + lines[0], *(Text(" " * indent) + line for line in lines[1:]))
+        parts += [Text(safe(it), "dim") for it in check.details]
+    parts += [Text(safe(check.advice), "code")] if check.advice else []
+    table = Table.grid(padding=(0, 1, 0, 0))
+    for column in ({}, {"width": 18, "style": "strong"}, {"max_width": console.width - 23}):
+        table.add_column(**column)
+    table.add_row(Text(f" {sign}", style), check.name, Text("\n").join(parts))
+    console.print(table)
 
 
 def _sum(checks: Sequence[Check], problems: Sequence[str]) -> Text:
@@ -286,7 +296,7 @@ def _version(command: list[str]) -> Check:
         with tempfile.TemporaryDirectory(prefix="claudewire-doctor-") as folder:
             done = subprocess.run(
                 command,
-                env={**os.environ, **isolated(folder)},
+                env={**os.environ, **_isolated(folder)},
                 cwd=folder,
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
@@ -307,3 +317,144 @@ def _version(command: list[str]) -> Check:
     if version > parse_version(TESTED[-1]):
         return Check("version", "info", f"{printed}: newer than the tested {TESTED[-1]}")
     return Check("version", "ok", printed)
+
+
+# --- the trial -----------------------------------------------------------------------------------
+
+_LONGEST = 90.0
+"""Seconds for the whole trial. It usually takes three."""
+_SLOW = 10.0
+"""Seconds after which a person would wonder about the start."""
+_COMMAND = "python3 -c 'print(1)'"
+"""A harmless command that no rule of the CLI allows."""
+_FAKE_KEY = "sk-ant-api03-this-key-is-fake-and-opens-nothing"
+_PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy")
+
+_TRIALS = {
+    "permission": (
+        "permission Bash",
+        "the CLI asks before it runs a command",
+        "Managed settings may allow it. Sessions here cannot rely on handlers.",
+    ),
+    "application hooks": (
+        "hook Bash",
+        "the CLI calls hooks of an application",
+        'Managed settings may disable hooks: look for "disableAllHooks".',
+    ),
+    "application tools": (
+        "tool repeat",
+        "the CLI calls functions of an application as tools",
+        "Managed settings may deny MCP servers: look for allowedMcpServers.",
+    ),
+}
+"""For each trial the call that it needs, its finding, and the advice if it fails."""
+
+
+def _isolated(folder: str) -> dict[str, str]:
+    """Return environment variables that keep a CLI in a folder, and quiet."""
+    quiet = ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "DISABLE_TELEMETRY", "DISABLE_AUTOUPDATER")
+    return {"CLAUDE_CONFIG_DIR": str(Path(folder, "config")), **dict.fromkeys(quiet, "1")}
+
+
+async def _probe(cli: str | None) -> list[Check]:
+    """Start the CLI, and check that it asks, calls hooks and calls tools."""
+    try:
+        from ..testing import APIScript, APIToolUse, ScriptedAPI
+    except ModuleNotFoundError:
+        advice = "pip install 'claudewire[api]' to test the start, too."
+        return [Check("handshake", "skipped", "the scripted API needs h11", advice)]
+    run = APIToolUse("Bash", {"command": _COMMAND, "description": "A trial"})
+    repeat = APIToolUse("mcp__doctor__repeat", {"word": "hello"})
+    calls: list[str] = []
+    with tempfile.TemporaryDirectory(prefix="claudewire-doctor-") as folder:
+        async with ScriptedAPI(APIScript(default="Done.").on("Try it.", run, repeat)) as api:
+            handshake = await _handshake(_options(cli, folder, api.url, calls))
+            is_simulated = not api.turns
+    return [handshake, *(() if handshake.status == "problem" else _judge(calls, is_simulated))]
+
+
+def _options(cli: str | None, folder: str, url: str, calls: list[str]) -> Options:
+    """Make options for the trial, which notes the calls of handlers."""
+    hooks = Hooks()
+
+    @hooks.on("PreToolUse")
+    def before_tools(event: PreToolUseHookInput) -> None:
+        calls.append(f"hook {event.tool_name}")
+
+    def decide(request: PermissionRequest) -> Any:
+        calls.append(f"permission {request.tool_name}")
+        if request.tool_name == "Bash":
+            return request.deny("Only a trial: nothing is run.")
+        return request.allow()
+
+    def repeat(word: str) -> str:
+        """Say a word back."""
+        calls.append("tool repeat")
+        return word
+
+    env: dict[str, str | None] = {**_isolated(folder), **dict.fromkeys(_PROXIES)}
+    keys = {"ANTHROPIC_API_KEY": _FAKE_KEY, "ANTHROPIC_AUTH_TOKEN": None}
+    return Options(
+        cli=cli,
+        cwd=folder,
+        env={**env, **keys, "ANTHROPIC_BASE_URL": url},
+        setting_sources=(),
+        hooks=hooks,
+        on_permission=decide,
+        tools=[ToolServer("doctor", [repeat])],
+        timeouts=Timeouts(start=_LONGEST / 2),
+        shared=True,
+    )
+
+
+async def _handshake(options: Options) -> Check:
+    """Hold the trial session, and time its start."""
+    began = time.monotonic()
+    try:
+        with anyio.fail_after(_LONGEST):
+            async with Session(options) as session:
+                ready = time.monotonic() - began
+                await session.send("Try it.")
+    except (Error, OSError) as error:  # a TimeoutError is an OSError
+        return _failed("handshake", error)
+    words = f"the CLI was ready after {ready:.2f} s"
+    if ready > _SLOW:
+        advice = "A slow disk, a virus scanner, or a CLI that starts over the network?"
+        return Check("handshake", "warning", f"{words}, which is slow", advice)
+    return Check("handshake", "ok", words)
+
+
+def _judge(calls: list[str], is_simulated: bool) -> Iterator[Check]:
+    if is_simulated:
+        yield Check("trial", "skipped", "the CLI called no API: it is simulated")
+        return
+    for name, (needed, finding, advice) in _TRIALS.items():
+        if needed in calls:
+            yield Check(name, "ok", finding, details=calls)
+        else:
+            yield Check(name, "problem", f"not true: {finding}", advice, calls)
+
+
+async def _ask_model(cli: str | None, cwd: Path) -> Check:
+    """Ask the model for one word, with the user's own configuration and login."""
+    approver = deny_everything("This is only a trial.")
+    own: dict[str, Any] = {"max_turns": 1, "persist_session": False, "approver": approver}
+    began = time.monotonic()
+    try:
+        with anyio.fail_after(_LONGEST):
+            async with Session(Options(cli=cli, cwd=str(cwd), **own)) as session:
+                reply = await session.send("Answer with the word OK, and nothing else.")
+    except (Error, OSError) as error:
+        return _failed("real turn", error)
+    cost = f", {reply.cost_usd:.4f} USD" if reply.cost_usd is not None else ""
+    said = " ".join(reply.text.split())[:60]
+    words = f"the model answered {said!r} after {time.monotonic() - began:.2f} s{cost}"
+    return Check("real turn", "ok", words)
+
+
+def _failed(name: str, error: Exception) -> Check:
+    message = str(getattr(error, "message", "") or error)
+    if isinstance(error, TimeoutError):
+        message = f"the session took more than {_LONGEST:g} s"
+    advice = getattr(error, "advice", "") or "Start the CLI by hand, and read its output."
+    return Check(name, "problem", message, advice, stderr_of(error)[-5:])

@@ -1,4 +1,4 @@
-"""The console script. It imports only what `--version` needs."""
+"""The console script. It explains what to install if a package is missing."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import os
 import sys
 from collections.abc import Sequence
 
-from .._package import __version__
 from .errors import Exit
 
 _EXTRA = frozenset({"click", "prompt_toolkit", "rich"})
@@ -28,9 +27,6 @@ def main(argv: Sequence[str] | None = None) -> None:
     """
     _prepare_standard_streams()
     arguments = sys.argv[1:] if argv is None else [*argv]
-    if arguments == ["--version"]:
-        sys.stdout.write(f"claudewire {__version__}\n")
-        sys.exit(Exit.DONE)
     try:
         from .commands import execute
 

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from enum import IntEnum
 from typing import Any
 
+from ..errors import BudgetExceeded, Cause, CLIError, Error, OptionsError, TurnStalled
+
 
 class Exit(IntEnum):
     """The exit status of a command. Scripts depend on it: a number never changes its meaning."""
@@ -45,6 +47,19 @@ _FLAGS = {
 _OPTION = re.compile(rf"({'|'.join(_FLAGS)})(\.)?\b")
 
 
+_BY_TYPE = {
+    OptionsError: Exit.USAGE,
+    BudgetExceeded: Exit.BUDGET,
+    TurnStalled: Exit.STALLED,
+}
+_BY_CAUSE = {
+    Cause.LIMIT_REACHED: Exit.LIMIT,
+    Cause.RATE_LIMITED: Exit.LIMIT,
+    Cause.SESSION_NOT_FOUND: Exit.USAGE,
+    Cause.SESSION_IN_USE: Exit.USAGE,
+}
+
+
 class CommandError(Exception):
     """A command cannot do its work.
 
@@ -63,28 +78,16 @@ class CommandError(Exception):
 
 def exit_for(error: Exception) -> Exit:
     """Return the status for an error."""
-    from ..errors import BudgetExceeded, Cause, CLIError, Error, OptionsError, TurnStalled
-
     if isinstance(error, CommandError):
         return error.exit
     if isinstance(error, OSError) and not isinstance(error, Error):
         # Without a file name the error is about a stream, not about an argument.
         return Exit.USAGE if error.filename else Exit.FAILED
-    for kind, exit in (
-        (OptionsError, Exit.USAGE),
-        (BudgetExceeded, Exit.BUDGET),
-        (TurnStalled, Exit.STALLED),
-    ):
+    for kind, exit in _BY_TYPE.items():
         if isinstance(error, kind):
             return exit
-    by_cause = {
-        Cause.LIMIT_REACHED: Exit.LIMIT,
-        Cause.RATE_LIMITED: Exit.LIMIT,
-        Cause.SESSION_NOT_FOUND: Exit.USAGE,
-        Cause.SESSION_IN_USE: Exit.USAGE,
-    }
-    if (cause := getattr(error, "cause", None)) in by_cause:
-        return by_cause[cause]
+    if (cause := getattr(error, "cause", None)) in _BY_CAUSE:
+        return _BY_CAUSE[cause]
     subtype = getattr(getattr(error, "result", None), "subtype", None)
     if subtype in ("error_max_budget_usd", "error_max_turns"):
         return Exit.BUDGET
@@ -111,8 +114,6 @@ def stderr_of(error: BaseException) -> list[str]:
 
 def message_of(error: Any) -> str:
     """Return the message of an error; an option has its name on the command line."""
-    from ..errors import OptionsError
-
     message: str = error.message
     found = _OPTION.match(message) if isinstance(error, OptionsError) else None
     if found is None:

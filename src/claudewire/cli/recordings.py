@@ -1,13 +1,18 @@
-"""`claudewire show`, `replay`, `diff` and `lint`: recordings for a person, a program or an SDK."""
+"""`claudewire record`, `show`, `replay`, `diff` and `lint`: recordings for people and SDKs."""
 
 from __future__ import annotations
 
+import os
+import re
+import shlex
+import shutil
+import signal
 import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, BinaryIO, Literal, cast
 
 import anyio
 import click
@@ -22,6 +27,7 @@ from ..recordings import (
     Latency,
     LineChange,
     Recording,
+    RecordingTransport,
     ReplayMismatch,
     ReplayTransport,
     ReplayUnfinished,
@@ -31,17 +37,177 @@ from ..recordings import (
     page,
     read,
 )
-from ..transport import relay
+from ..transport import Launch, relay, spawn
 from ..wire.lint import Finding, lint
-from .console import clip, mark, put, stdout
+from .console import clip, put, stdout
 from .errors import CommandError, Exit
-from .record import write_script
 from .reports import print_json
+from .session_options import unused
 from .text import counted, duration, one_line, safe
 
 _KINDS = ("message", "request", "answer", "failure", "cancel", "bad line", "stderr", "end", "exit")
 _SIDES = {">": "application", "<": "CLI", "!": "CLI"}
+_ARROWS = {">": ("→", "code"), "<": ("←", "ok"), "!": ("!", "bad")}
 _FILE = click.argument("file", type=click.Path(dir_okay=False, allow_dash=True))
+
+
+# --- record --------------------------------------------------------------------------------------
+
+_PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+_RECORD = """\
+Run CMD, a claude CLI, and record it and the program that started this command.
+
+\b
+Everything passes through unchanged, also signals and the exit status:
+  claudewire record -o talk.jsonl -- claude -p --output-format stream-json ...
+For an SDK that takes the path of its CLI, write a program:
+  claudewire record -o talks/ --script ./claude-recorded -- claude
+
+The command overwrites no file: the next recording gets a number.
+"""
+
+
+@click.command(
+    help=_RECORD,
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+    options_metavar="[OPTIONS] --",
+)
+@click.argument("words", nargs=-1, required=True, type=click.UNPROCESSED, metavar="CMD...")
+@click.option("-o", "--output", metavar="PATH", help="A file, or a folder for one file each time.")
+@click.option("--keep-secrets", is_flag=True, help="Keep keys and tokens.")
+@click.option("--script", metavar="PATH", help="Write a program that records; run nothing.")
+def record(
+    words: tuple[str, ...], output: str | None, keep_secrets: bool, script: str | None
+) -> int:
+    """Record an SDK and its CLI."""
+    argv = _found(words)
+    if script is not None:
+        keep = ["--keep-secrets"] if keep_secrets else []
+        place = [] if output is None else ["-o", _absolute(output)]
+        _write_script(script, ["record", *place, *keep, "--", *argv])
+        return Exit.DONE
+    sink = _Sink(*_create(output))
+    status = anyio.run(_record, argv, sink, not keep_secrets)
+    sink.report()
+    return _die_as(status)
+
+
+async def _record(argv: Sequence[str], sink: _Sink, redacted: bool) -> int | None:
+    process = await spawn(Launch(tuple(argv), dict(os.environ)))
+
+    async def pass_signals_on() -> None:
+        with anyio.open_signal_receiver(*_PASSED_ON) as signals:
+            async for number in signals:
+                process.send_signal(number)
+
+    file = cast("BinaryIO", sink)  # the transport only writes and flushes
+    tapped = RecordingTransport(process, file, header={"argv": [*argv]}, redactor=redacted)
+    try:
+        return await relay(tapped, signals=pass_signals_on)
+    finally:
+        await tapped.aclose()
+
+
+def _found(words: Sequence[str]) -> list[str]:
+    program = shutil.which(words[0])
+    if program is None:
+        raise CommandError(
+            f"There is no program {words[0]!r}.",
+            advice="Name the CLI after --, as in: claudewire record -o talk.jsonl -- claude",
+        )
+    return [str(Path(program).absolute()), *words[1:]]
+
+
+class _Sink:
+    """A file whose failure does not end the recorded conversation.
+
+    Args:
+        path: the path.
+        fd: its file descriptor.
+    """
+
+    def __init__(self, path: Path, fd: int) -> None:
+        self.path: Path = path
+        self._fd = fd
+        self._error: OSError | None = None
+
+    def write(self, data: bytes) -> int:
+        """Write a line; nothing after a failure."""
+        view = memoryview(data)
+        while view and self._error is None:
+            try:
+                view = view[os.write(self._fd, view) :]
+            except OSError as error:
+                self._error = error
+        return len(data)
+
+    def flush(self) -> None:
+        """Do nothing: `write` writes at once."""
+
+    def report(self) -> None:
+        """Print the path of the recording on a terminal; print it everywhere if it failed."""
+        os.close(self._fd)
+        shown = click.format_filename(self.path)
+        if self._error is not None:
+            words = f"the recording {shown} is incomplete: {self._error.strerror}"
+            click.echo(f"claudewire record: {words}", err=True)
+        elif sys.stderr.isatty():
+            click.echo(f"Recorded {shown}. Look at it: claudewire show {shown}", err=True)
+
+
+def _absolute(output: str) -> str:
+    # A slash at the end means a folder.
+    return str(Path(output).absolute()) + ("/" if output.endswith("/") else "")
+
+
+def _create(output: str | None) -> tuple[Path, int]:
+    """Create the file of a recording, which only its owner can read."""
+    stamp = time.strftime("%Y%m%d-%H%M%S")
+    wanted = Path(output or f"recording-{stamp}.jsonl")
+    if os.path.isdir(wanted) or (output or "").endswith("/"):
+        wanted = wanted / f"{stamp}-{os.getpid()}.jsonl"
+    try:
+        wanted.parent.mkdir(parents=True, exist_ok=True)
+        path = unused(wanted)
+        return path, os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except OSError as error:
+        raise CommandError(
+            f"{wanted} cannot be written: {error.strerror}",
+            advice="Name a file or a folder that you may write, with -o.",
+        ) from error
+
+
+def _die_as(status: int | None) -> int:
+    """Return an exit status, or die by the signal that killed the CLI."""
+    if status is not None and status < 0:
+        if -status != signal.SIGKILL:
+            signal.signal(-status, signal.SIG_DFL)
+        os.kill(os.getpid(), -status)
+    return 1 if status is None else status
+
+
+def _write_script(path: str, words: Sequence[str]) -> None:
+    """Write a program that runs this command, for SDKs that take a path and no arguments.
+
+    Raises:
+        CommandError: it cannot be written, or would replace a file of another origin.
+    """
+    sign = "# Made by claudewire."
+    target = Path(path)
+    run = shlex.join([sys.executable, "-m", "claudewire.cli", *words])
+    try:
+        if os.path.exists(target) and sign not in target.read_text("utf-8", "replace"):
+            raise CommandError(
+                f"{path} exists, and this command did not write it.",
+                advice="Name a file that does not exist.",
+            )
+        target.write_text(f'#!/bin/sh\n{sign}\nexec {run} "$@"\n', encoding="utf-8")
+        target.chmod(0o755)
+    except OSError as error:
+        raise CommandError(f"{path} cannot be written: {error.strerror}") from error
+    shown = click.format_filename(target.absolute())
+    click.echo(f"Wrote {shown}. Give this path to an SDK as its CLI.", err=True)
 
 
 # --- show ----------------------------------------------------------------------------------------
@@ -68,19 +234,16 @@ def show(file: str, html: str | None, **given: Any) -> None:
     of `claude -p --output-format stream-json`.
     """
     timeline = Timeline.of(read(file))
-    steps = [step for step in timeline.steps if _is_selected(step, **given)]
     if html == "-":
         sys.stdout.write(page(timeline, Path(file).name))
     elif html is not None:
         Path(html).write_text(page(timeline, Path(file).name), encoding="utf-8")
         click.echo(f"Wrote {click.format_filename(html)}: open it in a browser.", err=True)
     else:
-        _print(timeline, file, steps, raw=given["raw"])
+        _print(timeline, file, **given)
 
 
-def _is_selected(
-    step: Step, only: Sequence[str], grep: str | None, findings: bool, raw: bool
-) -> bool:
+def _is_selected(step: Step, only: Sequence[str], grep: str | None, findings: bool) -> bool:
     if only and step.kind not in only:
         return False
     if grep and grep.lower() not in f"{step.name} {step.entry.text or step.summary}".lower():
@@ -88,15 +251,16 @@ def _is_selected(
     return bool(step.findings) or not findings
 
 
-def _print(timeline: Timeline, file: str, steps: Iterable[Step], *, raw: bool) -> None:
+def _print(timeline: Timeline, file: str, *, raw: bool, **given: Any) -> None:
     console = stdout()
-    view = LineView(timeline, console)
     version = timeline.recording.header.get("cli_version")
     facts = [f"CLI {version}" if version else "", counted(len(timeline.steps), "line")]
     facts.append(duration(timeline.seconds))
     put(console, Text(safe(file), "heading"), safe(" · ".join(filter(None, facts))), "")
-    for step in steps:
-        console.print(view.line(step))
+    for step, line in _lines(timeline, console):
+        if not _is_selected(step, **given):
+            continue
+        console.print(line)
         if raw and step.entry.line is not None:
             put(console, Text(f"         {safe(step.entry.text)}", "dim"))
     if timeline.exchanges:
@@ -120,44 +284,31 @@ def _latency_table(latencies: Iterable[Latency]) -> Table:
     return table
 
 
-class LineView:
-    """Writes steps of a timeline, each as one line.
-
-    Args:
-        timeline: the recording.
-        console: knows the width and the marks.
-    """
-
-    def __init__(self, timeline: Timeline, console: Console) -> None:
-        self._endings = timeline.endings()
-        self._steps = timeline.steps
-        self._console = console
-        self._name = min(28, max(8, console.width // 3))
-        sent, received = mark(console, "sent"), mark(console, "received")
-        self._arrows = {">": (sent, "code"), "<": (received, "ok"), "!": ("!", "bad")}
-
-    def line(self, step: Step) -> Table:
-        """Return one line: time, direction, name and content, and how long it took."""
-        took = [duration(it.seconds or 0) for it in self._endings.get(step.index, [])[:1]]
+def _lines(timeline: Timeline, console: Console) -> Iterator[tuple[Step, Table]]:
+    """Write each step as one line: time, direction, name and content, and how long it took."""
+    endings, start = timeline.endings(), timeline.recording.entries[0].t if timeline.steps else 0.0
+    width = min(28, max(8, console.width // 3))
+    room = console.width if console.is_terminal else 2000
+    for step in timeline.steps:
+        took = [duration(it.seconds or 0) for it in endings.get(step.index, [])[:1]]
         took += [f"!{len(step.findings)}"] if step.findings else []
         end = " ".join(took)
         title = f"{step.kind} {step.name}" if step.kind in ("answer", "failure") else step.name
         bad = step.kind in ("bad line", "failure")
-        room = self._console.width if self._console.is_terminal else 2000
-        line = Table.grid(padding=(0, 1), expand=self._console.is_terminal)
+        line = Table.grid(padding=(0, 1), expand=console.is_terminal)
         line.add_column(style="dim", width=8)
-        line.add_column(width=2 if self._console.options.ascii_only else 1)
-        line.add_column(style="bad" if bad else "strong", width=self._name, no_wrap=True)
+        line.add_column(width=1)
+        line.add_column(style="bad" if bad else "strong", width=width, no_wrap=True)
         line.add_column(style="bad" if step.dir == "!" else "", ratio=1, no_wrap=True)
         line.add_column(style="dim", no_wrap=True)
         line.add_row(
-            f"{step.t - self._steps[0].t:8.3f}",
-            Text(*self._arrows.get(step.dir or "", ("=", "dim"))),
-            one_line(title, self._name),
+            f"{step.t - start:8.3f}",
+            Text(*_ARROWS.get(step.dir or "", ("=", "dim"))),
+            one_line(title, width),
             one_line(step.summary, room),
-            end if self._console.is_terminal or not end else f"({end})",
+            end if console.is_terminal or not end else f"({end})",
         )
-        return line
+        yield step, line
 
 
 # --- replay --------------------------------------------------------------------------------------
@@ -206,7 +357,7 @@ def replay(
     if script is not None:
         pace = [] if speed is None else ["--speed", f"{speed:g}"]
         path = click.format_filename(Path(file).absolute())
-        write_script(script, ["replay", path, "--as-cli", "--match", match, *pace])
+        _write_script(script, ["replay", path, "--as-cli", "--match", match, *pace])
     elif as_cli:
         return _play(recording, ctx.args, speed, match)
     else:
@@ -216,17 +367,16 @@ def replay(
 
 def _replay_here(recording: Recording, speed: float, *, by_step: bool) -> None:
     timeline, console = Timeline.of(recording), stdout()
-    view = LineView(timeline, console)
     before: float | None = None
-    for step in timeline.steps:
+    for step, line in _lines(timeline, console):
         if by_step:
-            line = sys.stdin.readline()
-            if not line or line.strip().lower() == "q":
+            typed = sys.stdin.readline()
+            if not typed or typed.strip().lower() == "q":
                 return
         elif speed and before is not None:
             time.sleep(min(max(0.0, step.t - before) / speed, _LONGEST_WAIT))
         before = step.t
-        console.print(view.line(step))
+        console.print(line)
 
 
 def _play(recording: Recording, flags: Sequence[str], speed: float | None, match: Any) -> int:
@@ -236,9 +386,7 @@ def _play(recording: Recording, flags: Sequence[str], speed: float | None, match
         sys.stdout.write(f"{version} (Claude Code)\n")
         return Exit.DONE
     # The SDK may give the session another id than the recorded one.
-    recorded = recording.header.get("argv")
-    then = _value(recorded if isinstance(recorded, list) else [], "--session-id")
-    now = _value(flags, "--session-id")
+    then, now = map(_session_id, (recording.header.get("argv") or [], flags))
     ids = {then: now} if then and now else {}
     transport = ReplayTransport(recording, speed=speed or None, match=match, ids=ids)
     try:
@@ -258,13 +406,9 @@ async def _serve(transport: ReplayTransport) -> int | None:
     return status
 
 
-def _value(words: Sequence[str], flag: str) -> str | None:
-    for word, following in zip(words, [*words[1:], ""], strict=True):
-        if word == flag:
-            return following
-        if word.startswith(f"{flag}="):
-            return word.partition("=")[2]
-    return None
+def _session_id(words: Sequence[str]) -> str:
+    found = re.search(r"--session-id[ =](\S+)", " ".join(words))
+    return found[1] if found else ""
 
 
 # --- diff ----------------------------------------------------------------------------------------

@@ -5,22 +5,21 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from .commands import SectionedCommand, SectionedOption, report
+from .commands import report
 from .errors import CommandError, Exit
-from .session_options import connect_for, seconds_of, session_arguments, session_options
+from .session_options import connect_for, session_arguments, session_options, time
 
 if TYPE_CHECKING:
     from ..content import Prompt
-    from .reports import RunReport
-    from .task import Interrupts
+    from .reports import Form, RunReport
     from .terminal_view import TextView
-    from .views import Form
 
 EXITS = (
     "Exit status: 0 done, 1 failed, 2 usage, 3 denied, 4 needs a person, 5 budget, "
@@ -32,30 +31,25 @@ STALL = 300.0
 
 _FILE = click.Path(dir_okay=False)
 _FORMS = ("json", "stream-json", "quiet")
-_option = partial(click.option, cls=SectionedOption)
-_time = partial(_option, section="Limits", type=seconds_of, metavar="TIME")
-_output = partial(_option, section="Output")
-_input = partial(_option, section="Input")
 
 
-@click.command(cls=SectionedCommand, epilog=EXITS)
+@click.command(epilog=EXITS)
 @click.argument("prompt", nargs=-1)
-@_input("--image", type=_FILE, multiple=True, help="Add an image to the prompt.")
-@_input("--no-input", is_flag=True, help="Never ask; deny all requests that need a person.")
+@click.option("--image", type=_FILE, multiple=True, help="Add an image to the prompt.")
+@click.option("--no-input", is_flag=True, help="Never ask; deny all requests that need a person.")
 @session_options
-@_time("--timeout", help="Stop after this time, such as 30m.")
-@_time("--stall", help="How long the CLI may be silent; default: 5m.")
-@_option(
+@click.option("--timeout", type=time, help="Stop after this time, such as 30m.")
+@click.option("--stall", type=time, help="How long the CLI may be silent; default: 5m.")
+@click.option(
     "--denied",
-    section="Limits",
     type=click.Choice(["fail", "ok"]),
     metavar="ok",
     help="Exit with 0 even if a tool was denied.",
 )
-@_output("--output", metavar="SCHEMA", help="Answer as JSON: a schema, or a file.")
-@_output("--json", is_flag=True, help="Print one JSON object at the end.")
-@_output("--stream-json", is_flag=True, help="Print JSON lines.")
-@_output("-q", "--quiet", is_flag=True, help="Print only the answer.")
+@click.option("--output", metavar="SCHEMA", help="Answer as JSON: a schema, or a file.")
+@click.option("--json", is_flag=True, help="Print one JSON object at the end.")
+@click.option("--stream-json", is_flag=True, help="Print JSON lines.")
+@click.option("-q", "--quiet", is_flag=True, help="Print only the answer.")
 def command(prompt: tuple[str, ...], **given: Any) -> int:
     """Run one task. A `-` in PROMPT is replaced by stdin.
 
@@ -65,7 +59,7 @@ def command(prompt: tuple[str, ...], **given: Any) -> int:
     import anyio
 
     from ..options import Options, StallTimeouts
-    from .task import Task, run_task
+    from .task import Task
 
     form = _form_of(given)
     text = read_prompt(prompt, given["image"])
@@ -76,24 +70,29 @@ def command(prompt: tuple[str, ...], **given: Any) -> int:
     arguments["patience"] = StallTimeouts(first_token=stall, next_token=stall, action="interrupt")
     arguments["include_partial_messages"] = True
     options = Options(**arguments)
-    connect = connect_for(given["record"], options)
-    removed = {rule for rule in given["deny"] if "(" not in rule}
-    denied_ok = given["denied"] == "ok"
-    task = Task(text, options, connect, given["timeout"], removed, denied_ok)
-    if form != "text":
-        from .views import DataView
+    attended = form == "text" and not given["no_input"] and _has_person()
+    view: Any
+    if form == "text":
+        from .terminal_view import TextView
 
-        done = anyio.run(run_task, task, DataView(form))
-        if form == "quiet":
-            _explain(done, attended=False)
-        return done.exit_code
+        view = TextView(structured=given["output"] is not None)
+    else:
+        from .reports import DataView
 
-    from .terminal_view import TextView
-
-    view = TextView(structured=given["output"] is not None)
-    attended = not given["no_input"] and _has_person()
-    done = anyio.run(run_task, task, view, partial(_asking, view) if attended else None)
-    _explain(done, attended=attended)
+        view = DataView(form)
+    task = Task(
+        text,
+        options,
+        view,
+        ask=partial(_asking, view) if attended else None,
+        connect=connect_for(given["record"], options),
+        timeout=given["timeout"],
+        removed={rule for rule in given["deny"] if "(" not in rule},
+        denied_ok=given["denied"] == "ok",
+    )
+    done = anyio.run(task.run)
+    if form in ("text", "quiet"):
+        _explain(done, attended=attended)
     return done.exit_code
 
 
@@ -105,12 +104,12 @@ def _form_of(given: dict[str, Any]) -> Form:
     return cast("Form", forms[0] if forms else "text")
 
 
-def _asking(view: TextView, interrupts: Interrupts) -> Any:
+def _asking(view: TextView, interrupt: Callable[[], Awaitable[None]]) -> Any:
     """Make the approver that asks the person at the terminal."""
     from ..approvals import Terminal
     from .terminal_view import ViewIO
 
-    return Terminal(io=ViewIO(view, interrupts.press))
+    return Terminal(io=ViewIO(view, interrupt))
 
 
 def _has_person() -> bool:

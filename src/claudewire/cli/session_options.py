@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from functools import partial
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args
 
 import click
 
 from ..wire import AUTO, DIALECTS, RELEASED, PermissionMode
-from .commands import SectionedOption
 from .errors import CommandError
 
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ MODES = get_args(PermissionMode)
 _UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "": 1.0}
 
 
-def seconds_of(text: str) -> float:
+def time(text: str) -> float:
     """Read a time such as `90`, `90s`, `30m` or `1h30m`.
 
     Raises:
@@ -42,72 +41,43 @@ def seconds_of(text: str) -> float:
     return seconds
 
 
-def _dollars(text: str) -> float:
-    """Read an amount of money, `2` or `2.50`."""
-    try:
-        amount = float(text.removeprefix("$"))
-    except ValueError:
-        amount = 0.0
-    if not 0 < amount < float("inf"):
-        raise click.BadParameter(f"{text!r} is not an amount; write 2 or 2.50")
-    return amount
-
-
 _FILE = click.Path(dir_okay=False)
-_option = partial(click.option, cls=SectionedOption)
-_may = partial(_option, section="Permissions")
-_which = partial(_option, section="Conversation")
-_with = partial(_option, section="Session")
 
 _OPTIONS = (
-    _may(
+    click.option(
         "--allow", metavar="RULE", multiple=True, help="Allow a tool: Read, 'Bash(git status:*)'."
     ),
-    _may("--ask", metavar="RULE", multiple=True, help="Ask a person about a tool."),
-    _may("--deny", metavar="RULE", multiple=True, help="Deny a tool."),
-    _may("--policy", type=_FILE, help="Read such rules from a TOML file."),
-    _may(
+    click.option("--ask", metavar="RULE", multiple=True, help="Ask a person about a tool."),
+    click.option("--deny", metavar="RULE", multiple=True, help="Deny a tool."),
+    click.option("--policy", type=_FILE, help="Read such rules from a TOML file."),
+    click.option(
         "--mode",
         "permission_mode",
         type=click.Choice(MODES),
         metavar="MODE",
         help=f"One of {', '.join(MODES)}.",
     ),
-    _may("--max-turns", type=int, metavar="N", help="Maximum number of model calls."),
-    _may("--budget", type=_dollars, metavar="USD", help="Maximum cost in dollars."),
-    _which("--resume", metavar="ID", help="Continue this conversation."),
-    _which(
+    click.option("--max-turns", type=int, metavar="N", help="Maximum number of model calls."),
+    click.option("--budget", type=float, metavar="USD", help="Maximum cost in dollars."),
+    click.option("--resume", metavar="ID", help="Continue this conversation."),
+    click.option(
         "--continue",
         "continue_conversation",
         is_flag=True,
         help="Continue the latest conversation here.",
     ),
-    _which("--fork", "fork_session", is_flag=True, help="Continue in a copy."),
-    _with("--model", metavar="NAME", help="The model, such as sonnet."),
-    _with("--cwd", type=click.Path(file_okay=False), help="The folder to work in."),
-    _with("--cli", metavar="PATH", help="The program to drive, or 'simulated'."),
-    _with(
+    click.option("--fork", "fork_session", is_flag=True, help="Continue in a copy."),
+    click.option("--model", metavar="NAME", help="The model, such as sonnet."),
+    click.option("--cwd", type=click.Path(file_okay=False), help="The folder to work in."),
+    click.option("--cli", metavar="PATH", help="The program to drive, or 'simulated'."),
+    click.option(
         "--dialect",
         type=click.Choice((AUTO, *DIALECTS)),
         metavar="NAME",
         help="The dialect of the protocol; detected by default.",
     ),
-    _with("--record", type=_FILE, help="Record the session to a file."),
+    click.option("--record", type=_FILE, help="Record the session to a file."),
 )
-
-
-_SAME = (
-    "cli",
-    "continue_conversation",
-    "cwd",
-    "dialect",
-    "fork_session",
-    "max_turns",
-    "model",
-    "permission_mode",
-    "resume",
-)
-"""Arguments that have the name of their option."""
 
 
 def session_options(function: FunctionT) -> FunctionT:
@@ -128,15 +98,14 @@ def session_arguments(given: dict[str, Any]) -> OptionsDict:
         raise CommandError("--resume and --continue exclude each other; give one of them")
     if given["fork_session"] and not (given["resume"] or given["continue_conversation"]):
         raise CommandError("--fork needs a conversation: add --resume or --continue")
-    made: Any = {name: given[name] for name in _SAME if given[name] not in (None, False)}
-    if given["budget"] is not None:
-        from ..tracking import Budget
+    from ..options import OptionsDict
+    from ..tracking import Budget
 
+    made: Any = {it: given[it] for it in OptionsDict.__annotations__ if given.get(it)}
+    if given["budget"] is not None:
         made["budgets"] = [Budget(cost_usd=given["budget"])]
-    rules = {name: given[name] for name in ("allow", "ask", "deny")}
-    if given["policy"] is None:
-        made |= {name: value for name, value in rules.items() if value}
-    else:
+    if given["policy"] is not None:
+        rules = {name: made.pop(name, ()) for name in ("allow", "ask", "deny")}
         made["policy"] = _with_rules(given["policy"], rules)
         # The CLI asks a policy about some tools only; a rule on the command line holds for all.
         made["disallowed_tools"] = given["deny"]
@@ -158,29 +127,23 @@ def connect_for(record: str | None, options: Options) -> Connect | None:
     """Return a function that starts the CLI and records it; None without a file.
 
     Raises:
-        CommandError: the file cannot be written, or is not empty.
+        CommandError: the file exists.
     """
     if record is None:
         return None
-    path = Path(record)
-    try:
-        if path.is_file() and path.stat().st_size:
-            advice = "Name another file, or remove this one first."
-            raise CommandError(f"--record {record}: this file exists already.", advice=advice)
-        path.open("wb").close()
-    except OSError as error:
-        raise CommandError(f"--record {record}: {error.strerror}") from error
-    return partial(_recorded, options, _files(path))
+    if os.path.lexists(record):
+        advice = "Name another file, or remove this one first."
+        raise CommandError(f"--record {record}: this file exists already.", advice=advice)
+    return partial(_recorded, options, Path(record))
 
 
-def _files(path: Path) -> Iterator[Path]:
-    """Yield the file of each recording: after `/fork` a second one. No file is replaced."""
-    yield path
+def unused(path: Path) -> Path:
+    """Return a path at which there is nothing: with a number, if need be."""
     numbered = (path.with_stem(f"{path.stem}-{number}") for number in count(2))
-    yield from (file for file in numbered if not os.path.exists(file))
+    return next(it for it in chain([path], numbered) if not os.path.lexists(it))
 
 
-async def _recorded(options: Options, files: Iterator[Path], launch: Launch) -> Transport:
+async def _recorded(options: Options, path: Path, launch: Launch) -> Transport:
     from ..recordings import RecordingTransport
     from ..transport import spawn
 
@@ -191,4 +154,5 @@ async def _recorded(options: Options, files: Iterator[Path], launch: Launch) -> 
         transport: Transport = SimulatedCLI(dialect=dialect)  # the session starts it
     else:
         transport = await spawn(launch)
-    return RecordingTransport(transport, next(files), header={"argv": [*launch.argv]})
+    # After `/fork` there is a recording already.
+    return RecordingTransport(transport, unused(path), header={"argv": [*launch.argv]})

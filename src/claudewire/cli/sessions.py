@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
@@ -19,15 +20,19 @@ from rich.text import Text
 
 from ..transcripts import AssistantEntry, Entry, Hit, SessionInfo, Transcripts, UserEntry
 from ..wire import TextBlock, ToolUseBlock
-from .console import clip, is_rich, mark, markdown_lines, put, stdout, wrapped
-from .errors import CommandError
+from .console import clip, is_rich, markdown_lines, put, stdout, wrapped
 from .reports import print_json
-from .session_options import seconds_of
 from .text import counted, one_line, safe
 
 _FORMATS = click.Choice(["html", "md", "jsonl", "zip"])
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 _LIMIT = ("-n", "--limit")
+_UNITS = {
+    "m": timedelta(minutes=1),
+    "h": timedelta(hours=1),
+    "d": timedelta(days=1),
+    "w": timedelta(weeks=1),
+}
 
 
 class SessionsReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,6 +58,17 @@ class TranscriptReport(msgspec.Struct, frozen=True, kw_only=True):
     lines: list[dict[str, Any]]
 
 
+def _time(text: str) -> datetime:
+    """Read a time: a duration ago, or a date."""
+    try:
+        if ago := re.fullmatch(r"(\d+)([mhdw])", text):
+            return datetime.now(UTC) - int(ago[1]) * _UNITS[ago[2]]
+        return datetime.fromisoformat(text).astimezone()
+    except (ValueError, OverflowError):
+        advice = "write 90m, 2h, 3d, 2w, or a date such as 2026-11-17"
+        raise click.BadParameter(f"{text!r} is not a time; {advice}") from None
+
+
 @click.group()
 @click.option("--config-dir", metavar="DIR", help="The CLI's configuration; default: ~/.claude.")
 @click.pass_context
@@ -74,7 +90,9 @@ def _store(ctx: click.Context) -> Transcripts:
 @command.command("list", short_help="List conversations, the newest first.")
 @click.argument("text", required=False)
 @click.option("--project", metavar="DIR", help="Only conversations in this folder; . for this one.")
-@click.option("--since", metavar="TIME", help="Only since this time: 2h, 3d, 2w, or 2026-11-17.")
+@click.option(
+    "--since", type=_time, metavar="TIME", help="Only since this time: 2h, 3d, 2w, or 2026-11-17."
+)
 @click.option("--tag", help="Only conversations with this tag.")
 @click.option("--running", is_flag=True, default=None, help="Only open conversations.")
 @click.option(
@@ -96,7 +114,7 @@ def list_sessions(
     if archived or expiring:
         found = (store.archived() if archived else store.expiring())[: given["limit"]]
     else:
-        found = store.list(**{**given, "since": _moment(given["since"])})
+        found = store.list(**given)
     _print_list(found, as_json)
     if not found:
         click.echo("No conversations found.", err=True)
@@ -106,9 +124,6 @@ def _print_list(found: Sequence[SessionInfo], as_json: bool) -> None:
     if as_json:
         print_json(SessionsReport(sessions=found))
         return
-    size = 8  # with more characters if ids would look the same
-    while len({info.id[:size] for info in found}) < len({info.id for info in found}):
-        size += 4
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column(style="code", no_wrap=True)
     for _ in range(3):
@@ -116,27 +131,18 @@ def _print_list(found: Sequence[SessionInfo], as_json: bool) -> None:
     table.add_column(no_wrap=True, overflow="ellipsis")
     table.add_column(style="dim", no_wrap=True, overflow="ellipsis", max_width=30)
     for it in found:
-        head = f"{_MARKS[it.status]} {safe(it.id[:size])}"
+        head = f"{_MARKS[it.status]} {safe(it.id[:8])}"
         cost = "" if it.cost_usd is None else f"${it.cost_usd:.2f}"
         title, place = one_line(it.title or "(no title)", 200), one_line(_place(it.cwd or ""), 200)
-        table.add_row(head, when(it.end), f"{it.prompts}p", cost, title, place)
+        table.add_row(
+            head,
+            f"{it.end.astimezone():%Y-%m-%d %H:%M}" if it.end else "",
+            f"{it.prompts}p",
+            cost,
+            title,
+            place,
+        )
     stdout().print(table)
-
-
-def _moment(text: str | None) -> datetime | None:
-    """Read a time: a duration ago, or a date."""
-    if text is None:
-        return None
-    try:
-        if text[-1:] in ("d", "w"):
-            days = float(text[:-1]) * (7 if text.endswith("w") else 1)
-            return datetime.now(UTC) - timedelta(days=days)
-        if text[-1:] in ("h", "m", "s"):
-            return datetime.now(UTC) - timedelta(seconds=seconds_of(text))
-        return datetime.fromisoformat(text).astimezone()
-    except (ValueError, OverflowError, click.BadParameter) as error:
-        advice = "Write 90m, 2h, 3d, 2w, or a date such as 2026-11-17."
-        raise CommandError(f"--since {text} is not a time.", advice=advice) from error
 
 
 @command.command("show", short_help="Show a conversation.")
@@ -270,20 +276,6 @@ def archive_sessions(
 _MARKS = {"running": "*", "waiting": "?", "ended": " "}
 
 
-def when(time: datetime | None) -> str:
-    """Write a time relative to now, in at most eleven characters."""
-    if time is None:
-        return ""
-    seconds = (datetime.now(UTC) - time).total_seconds()
-    if seconds < 60:
-        return "just now"
-    for unit, size, limit in (("min", 60, 60), ("h", 3600, 24)):
-        if seconds < size * limit:
-            return f"{int(seconds // size)} {unit} ago"
-    days = int(seconds // 86400)
-    return f"{counted(days, 'day')} ago" if days < 14 else f"{time.astimezone():%Y-%m-%d}"
-
-
 def _place(cwd: str) -> str:
     """Shorten a folder by the home of the user."""
     home = str(Path.home())
@@ -319,4 +311,4 @@ def _lines(console: Console, entry: Entry) -> Iterator[Text]:
                 yield from (Text(), *wrapped(block.text.strip("\n"), console.width))
             elif isinstance(block, ToolUseBlock):
                 used = f"{block.name} {json.dumps(block.input, ensure_ascii=False)}"
-                yield Text(f"  {mark(console, 'running')} {one_line(used, console.width - 4)}")
+                yield Text(f"  ▸ {one_line(used, console.width - 4)}")

@@ -25,21 +25,27 @@ from .console import (
     console_for,
     is_pipe,
     is_rich,
-    mark,
     markdown_lines,
     painted,
     put,
     wrapped,
 )
-from .reports import Activity, Decided, Notice, RunReport, TextPiece, ToolEnded, ToolStarted
+from .reports import (
+    Activity,
+    Notice,
+    RunReport,
+    TextPiece,
+    ToolEnded,
+    ToolStarted,
+    View,
+    answer_of,
+    summary_of,
+    write,
+)
 from .text import duration, one_line
-from .views import View, answer_of, summary_of, write
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
-
-Event = ToolStarted | ToolEnded | Decided | Notice
-"""Any activity but text."""
 
 TICK = 0.1
 """Seconds between two drawings of the changing lines."""
@@ -53,7 +59,7 @@ class Drawing:
     """Turns activities into lines: finished ones, and changing ones.
 
     Args:
-        console: knows the width and the marks.
+        console: knows the width.
 
     Attributes:
         since: the time of the last activity.
@@ -68,21 +74,37 @@ class Drawing:
         self._answered = False
         """A person has just answered a question or a plan."""
         self._running: dict[str, tuple[ToolStarted, float]] = {}
-        self._frame = 0
         self.since: float = monotonic()
 
     # --- finished lines --------------------------------------------------------------------------
 
-    def text(self, piece: TextPiece) -> list[Text]:
-        """Take a piece of the answer; return the lines that it completes."""
-        lines: list[Text] = []
+    def lines(self, activity: Activity) -> list[Text]:
+        """Take an activity; return the lines that it completes."""
         self.since = monotonic()
+        if isinstance(activity, TextPiece):
+            return [] if activity.agent else self._text(activity)
+        if isinstance(activity, ToolStarted):
+            self._running[activity.id] = activity, self.since
+            if activity.name not in _AGENTS:
+                return self.end_text()
+            sign = Text("▸", "dim")
+            return self._after_text([self._entry(sign, activity)])  # its own tools follow
+        if isinstance(activity, ToolEnded):
+            return self._ended(activity)
+        if isinstance(activity, Notice):
+            return self.notice(activity.text)
+        if activity.by == "approver":
+            self._last = "entry"  # the question and its answer are on the screen
+            self._answered = activity.kind in ("question", "plan")
+        return []
+
+    def _text(self, piece: TextPiece) -> list[Text]:
+        lines: list[Text] = []
         if piece.block != self._block or self._markdown is None:
             lines += self.end_text()
             self._block = piece.block
-            self._markdown = MarkdownStream(self._console.width)
+            self._markdown = MarkdownStream(self._console)
             lines += [Text()] if self._last else []
-        self._markdown.width = self._console.width
         self._last = "text"
         return lines + self._markdown.feed(piece.text)
 
@@ -95,38 +117,19 @@ class Drawing:
         """Put a blank line before the next lines."""
         self._last = "text"
 
-    def activity(self, activity: Event) -> list[Text]:
-        """Take anything but text; return the lines for it."""
-        self.since = monotonic()
-        if isinstance(activity, ToolStarted):
-            self._running[activity.id] = activity, self.since
-            if activity.name not in _AGENTS:
-                return self.end_text()
-            sign = Text(mark(self._console, "running"), "dim")
-            return self._after_text([self._entry(sign, activity)])  # its own tools follow
-        if isinstance(activity, ToolEnded):
-            return self._ended(activity)
-        if isinstance(activity, Notice):
-            return self.notice(activity.text)
-        if activity.by == "approver":
-            self._last = "entry"  # the question and its answer are on the screen
-            self._answered = activity.kind in ("question", "plan")
-        return []
-
     def _ended(self, ended: ToolEnded) -> list[Text]:
         self._running.pop(ended.id, None)
         if ended.name in _NEEDS_PERSON and self._answered:
             self._answered = False
             return []  # the question and its answer are on the screen
-        name, style = ("done", "ok") if ended.ok else ("failed", "bad")
+        sign = Text("✓", "ok") if ended.ok else Text("✗", "bad")
         summary = f"denied: {ended.summary}" if ended.denied else ended.summary
-        sign = Text(mark(self._console, name), style)
         return self._after_text([self._entry(sign, ended, summary, duration(ended.seconds))])
 
     def notice(self, text: str) -> list[Text]:
         """Return the lines of a remark beside the task."""
         first, *more = wrapped(text, self._console.width - 5, "dim")
-        head = Text.assemble(f"  {mark(self._console, 'dot')} ", first, style="dim")
+        head = Text.assemble("  · ", first, style="dim")
         return self._after_text([head, *(Text("    ").append_text(line) for line in more)])
 
     def _after_text(self, lines: list[Text]) -> list[Text]:
@@ -140,7 +143,7 @@ class Drawing:
         width, subject = self._console.width - 1, tool.subject
         head = Text("  " * (tool.depth + 1)).append_text(sign).append(" ")
         head.append(one_line(tool.name, max(width // 2, 8)), "strong")
-        tail = "".join(f" {mark(self._console, 'dot')} {part}" for part in more if part)
+        tail = "".join(f" · {part}" for part in more if part)
         room = width - head.cell_len - 1
         room -= min(cell_len(tail), room - min(cell_len(subject), room // 3))
         if subject and room > 3:
@@ -151,11 +154,10 @@ class Drawing:
 
     def changing(self, doing: str) -> list[Text]:
         """Return the unfinished text, or the running tools, or the work of the session."""
-        self._frame += 1
         if self._markdown is not None and (unfinished := self._markdown.unfinished):
             return unfinished
-        frame = "*" if self._console.options.ascii_only else _FRAMES[self._frame % len(_FRAMES)]
-        spinner, now = Text(frame, "ask"), monotonic()
+        now = monotonic()
+        spinner = Text(_FRAMES[int(now / TICK) % len(_FRAMES)], "ask")
         lines = [
             self._entry(spinner, tool, f"{now - since:.0f} s")
             for tool, since in self._running.values()
@@ -172,7 +174,7 @@ class Drawing:
             return self.end_text()
         denied = [it for it in report.decisions if it.answer in ("deny", "decline", "skipped")]
         parts = [*summary_of(report), *([f"{len(denied)} denied"] if denied else [])]
-        text = f" {mark(self._console, 'dot')} ".join(parts)
+        text = " · ".join(parts)
         return [*self.end_text(), Text(), clip(Text(text, "dim"), self._console.width - 1)]
 
 
@@ -220,12 +222,11 @@ class TextView(View):
         if not isinstance(activity, TextPiece):
             if isinstance(activity, ToolStarted):
                 self._end_text()
-            self._print(self._drawing.activity(activity))
-        elif activity.agent is None and not self._structured:
-            if self._pretty:
-                self._print(self._drawing.text(activity), self._answer)
-            else:
-                self._write(activity)
+            self._print(self._drawing.lines(activity))
+        elif self._pretty and not self._structured:
+            self._print(self._drawing.lines(activity), self._answer)
+        elif not (activity.agent or self._structured):
+            self._write(activity)
 
     def _write(self, piece: TextPiece) -> None:
         """Write text as it is, with a blank line between two blocks."""
@@ -338,7 +339,7 @@ class ViewIO(ConsoleIO):
             self._prompts = PromptSession(input=create_input(always_prefer_tty=True), output=output)
         if self._is_new:
             self._forget()
-        sign = "" if multiline else f"{mark(self.console, 'you')} "
+        sign = "" if multiline else "❯ "
         try:
             typed: str = await self._prompts.prompt_async(sign, default=text, multiline=multiline)
         except KeyboardInterrupt:

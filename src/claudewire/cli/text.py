@@ -7,29 +7,22 @@ would act upon or hide; no such text reaches a terminal without it.
 
 from __future__ import annotations
 
-import re
+from rich.cells import cell_len, set_cell_size
+
+from ..errors import visible
 
 _OURS = "❯"
 """The mark before what a person types: foreign text must not look like that."""
-_PLAIN = re.compile(r"[\n\t -~]*")
 
 
 def safe(text: str) -> str:
     """Return text with everything escaped that a terminal would act upon or hide."""
-    if _PLAIN.fullmatch(text):
-        return text
-    from ..errors import visible  # loads the errors, which the help does not need
-
     return visible(text).replace(_OURS, "\\u276f")
 
 
 def one_line(text: str, width: int) -> str:
     """Return text as one safe line, cut to a width in cells."""
     line = safe(" ".join(text.split()))
-    if len(line) <= width and line.isascii():
-        return line
-    from rich.cells import cell_len, set_cell_size
-
     return line if cell_len(line) <= width else f"{set_cell_size(line, max(width - 1, 0))}…"
 
 
@@ -45,5 +38,4 @@ def duration(seconds: float) -> str:
     if seconds < 60:
         return f"{seconds:.{2 if seconds < 10 else 1}f} s"
     minutes, rest = divmod(int(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s"
+    return f"{minutes} min {rest:02d} s"

@@ -1,6 +1,6 @@
-"""How two recordings differ: in kinds of lines and their fields, in order, in values, in time.
+"""How two recordings differ: in kinds of lines and their fields, in order, in values.
 
-Ids may differ if they refer to the same things. Times are left out unless they are asked for.
+Ids may differ if they refer to the same things. Times do not count.
 """
 
 from __future__ import annotations
@@ -9,14 +9,13 @@ import difflib
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, zip_longest
 from typing import Any, NamedTuple
 
 from .recording import Direction, Recording
-from .same_json import MISSING, Ids, differences, is_id, leaves, load_line
-from .timeline import Latency, Step, StepKind, Timeline
+from .timeline import Step, StepKind, Timeline
 
 LONGEST_WORD = 60
 """Characters of a word that names an item of a list."""
@@ -72,13 +71,6 @@ class LineChange(NamedTuple):
     values: tuple[ValueChange, ...] = ()
 
 
-class LatencyChange(NamedTuple):
-    """The durations of exchanges with one name in both."""
-
-    before: Latency | None
-    after: Latency | None
-
-
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """The differences between two recordings, `before` and `after`.
@@ -86,12 +78,10 @@ class Comparison:
     Attributes:
         kinds: kinds of lines whose number or fields differ.
         lines: lines that only one of them has, and values that differ, in the order of the lines.
-        latencies: the durations of exchanges; these always differ, and count as no difference.
     """
 
     kinds: tuple[KindChange, ...]
     lines: tuple[LineChange, ...]
-    latencies: tuple[LatencyChange, ...]
 
     @property
     def is_same(self) -> bool:
@@ -99,17 +89,15 @@ class Comparison:
         return not self.kinds and not self.lines
 
 
-def compare(before: Recording, after: Recording, *, times: bool = False) -> Comparison:
+def compare(before: Recording, after: Recording) -> Comparison:
     """Compare two recordings.
 
     Args:
         before: the older one.
         after: the newer one.
-        times: whether values that are times, dates or durations count.
     """
-    one, two = Timeline.of(before), Timeline.of(after)
-    lines = tuple(_lines(one.steps, two.steps, times))
-    return Comparison(tuple(_kinds(one.steps, two.steps)), lines, tuple(_latencies(one, two)))
+    one, two = Timeline.of(before).steps, Timeline.of(after).steps
+    return Comparison(tuple(_kinds(one, two)), tuple(_lines(one, two)))
 
 
 def _kind(step: Step) -> LineKind:
@@ -117,7 +105,7 @@ def _kind(step: Step) -> LineKind:
 
 
 def _value(step: Step) -> Any:
-    return step.summary if step.entry.line is None else load_line(step.entry.line)
+    return step.summary if step.entry.line is None else load_line(step.entry.text)
 
 
 # --- kinds of lines, and their fields ------------------------------------------------------------
@@ -172,11 +160,11 @@ _TIME = re.compile(
 )
 
 
-def _lines(one: Sequence[Step], two: Sequence[Step], times: bool) -> Iterator[LineChange]:
+def _lines(one: Sequence[Step], two: Sequence[Step]) -> Iterator[LineChange]:
     ids = Ids()
 
     def same(name: str, then: Any, now: Any) -> bool:
-        return (not times and _TIME.search(name) is not None) or ids.same(name, then, now)
+        return _TIME.search(name) is not None or ids.same(name, then, now)
 
     for before, after in _pairs(one, two):
         if before is None or after is None:
@@ -214,12 +202,137 @@ def _json(value: Any) -> str | None:
     return None if value is MISSING else json.dumps(value, ensure_ascii=False)
 
 
-# --- time ----------------------------------------------------------------------------------------
+# --- JSON with other ids -------------------------------------------------------------------------
+
+_ID_NAME = re.compile(r"(?:^|_)(?:uuids?|ids?)$|(?:Uuid|Id|ID)s?$")
+_ID = re.compile(
+    r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}|(?:toolu|msg|req|srvtoolu|client|hook|cli)[_-]\w+"
+)
+_WORD = re.compile(r'(?<=")[\w-]+(?=")|[\w-]{16,}', re.ASCII)
+"""A string of JSON that is one word, or a word so long that it may be an id inside of a text."""
+
+Same = Callable[[str, Any, Any], bool]
+"""Says whether two values with a name are the same; one may be `MISSING`."""
+
+MISSING: Any = ...
 
 
-def _latencies(one: Timeline, two: Timeline) -> Iterator[LatencyChange]:
-    before, after = (
-        {(it.kind, it.name, it.by): it for it in timeline.latencies()} for timeline in (one, two)
-    )
-    for key in {**before, **after}:
-        yield LatencyChange(before.get(key), after.get(key))
+class Leaf(NamedTuple):
+    """A value in JSON that has no others in it, and the name of the field that it is in."""
+
+    path: str
+    name: str
+    value: Any
+
+
+def leaves(
+    value: Any,
+    label: Callable[[int, Any], object] = lambda index, item: index,
+    *,
+    lengths: bool = False,
+    path: str = "$",
+    name: str = "",
+) -> Iterator[Leaf]:
+    """Yield all values that have no others in them.
+
+    Args:
+        value: JSON.
+        label: names an item of a list in its path, by its index and its value.
+        lengths: yield the lengths of lists that are not empty, too.
+        path: the path of the value.
+        name: the name of the field that it is in.
+    """
+    inner: list[tuple[str, str, Any]] = []
+    if isinstance(value, dict):
+        inner = [(f"{path}.{key}", key, it) for key, it in value.items()]
+    elif isinstance(value, list):
+        inner = [(f"{path}[{label(at, it)}]", name, it) for at, it in enumerate(value)]
+        if lengths and value:
+            yield Leaf(f"{path}.length", "length", len(value))
+    for below, field, it in inner:
+        yield from leaves(it, label, lengths=lengths, path=below, name=field)
+    if not inner:
+        yield Leaf(path, name, value)
+
+
+class Difference(NamedTuple):
+    """A value that differs; `MISSING` if there is none."""
+
+    path: str
+    before: Any
+    after: Any
+
+
+def differences(before: Iterable[Leaf], after: Iterable[Leaf], same: Same) -> list[Difference]:
+    """Compare the values at the same paths."""
+    then, now = ({leaf.path: leaf for leaf in it} for it in (before, after))
+    found = []
+    for path, leaf in {**then, **now}.items():
+        one, two = (it[path].value if path in it else MISSING for it in (then, now))
+        if not same(leaf.name, one, two):
+            found.append(Difference(path, one, two))
+    return found
+
+
+def load_line(text: str) -> Any:
+    """Read a line; one that is no JSON is a string."""
+    try:
+        return json.loads(text, strict=False)
+    except (ValueError, RecursionError):
+        return text
+
+
+class Ids:
+    """Which id stands for which: those of one conversation, and those of another.
+
+    Args:
+        pairs: known pairs.
+        fixed: ids that are the same in both.
+    """
+
+    def __init__(self, pairs: dict[str, str] | None = None, fixed: Iterable[str] = ()) -> None:
+        self._now = dict(pairs or {})
+        self._then = {now: then for then, now in self._now.items()}
+        self._fixed = {*fixed}
+
+    def copy(self) -> Ids:
+        """Return a copy, to try something out."""
+        return Ids(self._now, self._fixed)
+
+    def same(self, name: str, then: Any, now: Any) -> bool:
+        """Compare two values. Two ids that were not seen before stand for each other from then on.
+
+        Args:
+            name: the name of the field that they are in.
+            then: the value of one conversation.
+            now: that of the other.
+        """
+        if not (isinstance(then, str) and isinstance(now, str)):
+            # True is 1 in Python, but not in JSON.
+            return isinstance(then, bool) == isinstance(now, bool) and bool(then == now)
+        if _ID_NAME.search(name) or (is_id(then) and is_id(now)):
+            return self._is_pair(then, now)
+        return then == now or self.current(then) == now
+
+    def _is_pair(self, then: str, now: str) -> bool:
+        is_known = then in self._now or then in self._fixed
+        if is_known or now in self._then or now in self._fixed or not (then and now):
+            return now == self._now.get(then, then)
+        self._now[then], self._then[now] = now, then
+        return True
+
+    def current(self, text: str) -> str:
+        """Put the ids of the other conversation into a text or a line of one."""
+        return _WORD.sub(lambda found: self._now.get(found[0], found[0]), text)
+
+
+def is_id(text: str) -> bool:
+    """Whether a text has the form of an id, whatever the name of its field."""
+    return _ID.fullmatch(text) is not None
+
+
+def ids_in(value: Any) -> set[str]:
+    """Find the ids in JSON."""
+    return {
+        it.value for it in leaves(value) if isinstance(it.value, str) and _ID_NAME.search(it.name)
+    }

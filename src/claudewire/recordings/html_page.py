@@ -6,9 +6,10 @@ The recording is in the page as data, and its script shows it as text, never as 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from importlib.resources import files
 from typing import Any
+
+import msgspec
 
 from ..html_page import html_page
 from .timeline import Step, Timeline
@@ -42,8 +43,8 @@ def _data(timeline: Timeline, title: str) -> str:
         "header": dict(timeline.recording.header),
         "seconds": timeline.seconds,
         "steps": [_step(step) for step in timeline.steps],
-        "exchanges": [asdict(exchange) for exchange in timeline.exchanges],
-        "latencies": [asdict(latency) for latency in timeline.latencies()],
+        "exchanges": msgspec.to_builtins(timeline.exchanges),
+        "latencies": msgspec.to_builtins(timeline.latencies()),
     }
     # Nothing in it can end the script, or become HTML.
     text = json.dumps(data, separators=(",", ":"))
@@ -62,8 +63,5 @@ def _step(step: Step) -> dict[str, Any]:
         "id": step.id,
         "line": None if step.entry.line is None else text[:LONGEST],
         "length": len(text),
-        "findings": [
-            {"severity": it.severity, "code": it.code, "message": it.message, "advice": it.advice}
-            for it in step.findings
-        ],
+        "findings": msgspec.to_builtins(step.findings),
     }

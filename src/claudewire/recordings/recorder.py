@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
-import stat
+import sys
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from itertools import chain
+from collections.abc import Mapping
 from typing import Any, BinaryIO
-
-import anyio
-import anyio.to_thread
 
 from ..errors import Redact, Redactor, StreamRedactor
 from ..transport import Transport
-from ..wire import Lines, Oversize
+from ..wire import Lines
 from .recording import VERSION, Direction, RecordingEntry, dump_line
-
-LONGEST = 32 * 2**20
-"""Bytes of a line that are recorded; of a longer one, only the beginning."""
-MUCH = 16 * 1024
-"""Bytes that are recorded in a thread: looking for secrets takes about 0.1 ms for each 1,000."""
 
 _DIRECTIONS: tuple[Direction, ...] = (">", "<", "!")
 
@@ -35,15 +25,14 @@ class RecordingTransport:
 
     Args:
         inner: the transport that is recorded.
-        sink: a path, which is overwritten, or a binary file, which stays open. A file is readable
-            by this user only, and must not be a symbolic link.
+        sink: a path, or a binary file, which stays open. A new file, readable by this user only,
+            replaces one at the path.
         header: more fields of the header, such as `argv` and `cli_version`.
         redactor: removes the secrets; True for a `Redactor`, False to keep them. It is given whole
             lines, and must return JSON for JSON.
-        clock: returns the time in seconds.
 
     Raises:
-        OSError: the file cannot be written, is a link, or belongs to another user.
+        OSError: the file cannot be written, or is a symbolic link.
     """
 
     def __init__(
@@ -53,17 +42,19 @@ class RecordingTransport:
         *,
         header: Mapping[str, Any] | None = None,
         redactor: Redact | bool = True,
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.inner = inner
         redact: Redact = Redactor() if redactor is True else redactor or str
-        self._streams = {it: _Stream(it, redact) for it in _DIRECTIONS}
-        self._one_at_a_time = anyio.Lock()
-        self._unreturned: dict[Direction, bytes] = {}
+        # One for each direction: a secret can be spread over several lines.
+        self._redact: dict[Direction, Redact] = {
+            it: StreamRedactor(redact) if isinstance(redact, Redactor) else redact
+            for it in _DIRECTIONS
+        }
+        self._lines = {it: Lines(sys.maxsize) for it in _DIRECTIONS}
+        self._ended: set[Direction] = set()
         self._has_exited = False
         self._failure: BaseException | None = None
-        self._clock = clock
-        self._start = clock()
+        self._start = time.monotonic()
         self._owned = isinstance(sink, str | os.PathLike)
         self._file: BinaryIO | None
         self._file = _open_private(sink) if isinstance(sink, str | os.PathLike) else sink
@@ -76,44 +67,41 @@ class RecordingTransport:
     async def send(self, data: bytes) -> None:
         """Write all of `data`."""
         # Recorded first: the answer may be read before `send` returns.
-        await self._record(">", data)
+        self._record(">", data)
         await self.inner.send(data)
 
     async def send_eof(self) -> None:
         """Close our direction: nothing more will be sent."""
-        await self._record(">", b"")
+        self._record(">", b"")
         await self.inner.send_eof()
 
     async def receive(self) -> bytes:
         """Wait for some bytes; `b""` when there will be no more."""
-        return await self._receive("<", self.inner.receive)
+        data = await self.inner.receive()
+        self._record("<", data)
+        return data
 
     async def receive_stderr(self) -> bytes:
         """Wait for some bytes of stderr; `b""` when there will be no more."""
-        return await self._receive("!", self.inner.receive_stderr)
-
-    async def _receive(
-        self, direction: Direction, receive: Callable[[], Awaitable[bytes]]
-    ) -> bytes:
-        if direction not in self._unreturned:
-            self._unreturned[direction] = data = await receive()
-            await self._record(direction, data)
-        # Only now, so that nothing is lost if this was cancelled before.
-        return self._unreturned.pop(direction)
+        data = await self.inner.receive_stderr()
+        self._record("!", data)
+        return data
 
     async def wait(self) -> int | None:
         """Wait until the peer has ended; return its exit status."""
         status = await self.inner.wait()
         if not self._has_exited:
             self._has_exited = True
-            await self._write([RecordingEntry(t=self._now(), exit=status)])
+            self._write(RecordingEntry(t=self._now(), exit=status))
         return status
 
     async def aclose(self) -> None:
         """Finish the recording, and close the transport."""
         try:
-            now, streams = self._now(), self._streams.values()
-            await self._write(chain.from_iterable(it.unfinished(now) for it in streams))
+            for direction in _DIRECTIONS:
+                self._end_line(direction)
+            if self._failure is not None:
+                raise self._failure
         finally:
             if self._owned and self._file is not None:
                 self._file.close()
@@ -123,67 +111,37 @@ class RecordingTransport:
     # --- the recording ---------------------------------------------------------------------------
 
     def _now(self) -> float:
-        return round(self._clock() - self._start, 6)
+        return round(time.monotonic() - self._start, 6)
 
-    async def _record(self, direction: Direction, data: bytes) -> None:
+    def _record(self, direction: Direction, data: bytes) -> None:
         """Record some bytes, or the end of a direction."""
-        stream = self._streams[direction]
-        await self._write(stream.entries(data, self._now()), stream.pending + len(data))
+        for line in self._lines[direction].feed(data):
+            self._add(direction, line)
+        if not data and direction not in self._ended:
+            self._ended.add(direction)
+            self._end_line(direction)
+            self._write(RecordingEntry(t=self._now(), dir=direction))
 
-    async def _write(self, entries: Iterable[RecordingEntry], size: int = 0) -> None:
-        """Write entries, which are made meanwhile, in the order of these calls."""
-        with anyio.CancelScope(shield=True):
-            async with self._one_at_a_time:
-                if size > MUCH:
-                    await anyio.to_thread.run_sync(self._write_now, entries)
-                else:
-                    self._write_now(entries)
+    def _end_line(self, direction: Direction) -> None:
+        """Record a last line that had no newline."""
+        for line in self._lines[direction].end():
+            self._add(direction, line, partial=True)
 
-    def _write_now(self, entries: Iterable[RecordingEntry]) -> None:
+    def _add(self, direction: Direction, line: Any, *, partial: bool = False) -> None:
+        text = self._redact[direction](line.decode("utf-8", "surrogateescape"))
+        data = text.encode("utf-8", "surrogateescape")
+        self._write(RecordingEntry(t=self._now(), dir=direction, line=data, partial=partial))
+
+    def _write(self, entry: RecordingEntry) -> None:
         if self._failure is not None:
             raise self._failure
         try:
-            for entry in entries:
-                if self._file is not None:
-                    self._file.write(entry.dump())
-                    self._file.flush()
+            if self._file is not None:
+                self._file.write(entry.dump())
+                self._file.flush()
         except BaseException as error:
             self._failure = error
             raise
-
-
-class _Stream:
-    """Makes entries of one direction."""
-
-    def __init__(self, direction: Direction, redact: Redact) -> None:
-        self._direction = direction
-        self._redact = StreamRedactor(redact) if isinstance(redact, Redactor) else redact
-        self._lines = Lines(LONGEST)
-        self._has_ended = False
-
-    @property
-    def pending(self) -> int:
-        """Bytes of an unfinished line."""
-        return self._lines.pending
-
-    def entries(self, data: bytes, t: float) -> Iterator[RecordingEntry]:
-        """Yield the complete lines, or the end of the direction."""
-        if data:
-            yield from (self._entry(line, t) for line in self._lines.feed(data))
-        elif not self._has_ended:
-            self._has_ended = True
-            yield from self.unfinished(t)
-            yield RecordingEntry(t=t, dir=self._direction)
-
-    def unfinished(self, t: float) -> Iterator[RecordingEntry]:
-        """Yield a last line that had no newline."""
-        yield from (self._entry(line, t, partial=True) for line in self._lines.end())
-
-    def _entry(self, line: bytes | Oversize, t: float, *, partial: bool = False) -> RecordingEntry:
-        kept, cut = (line.head, line.length) if isinstance(line, Oversize) else (line, None)
-        text = self._redact(kept.decode("utf-8", "surrogateescape"))
-        redacted = text.encode("utf-8", "surrogateescape")
-        return RecordingEntry(t=t, dir=self._direction, line=redacted, partial=partial, cut=cut)
 
 
 def _redacted(header: Mapping[str, Any], redact: Redact) -> Any:
@@ -197,29 +155,11 @@ def _redacted(header: Mapping[str, Any], redact: Redact) -> Any:
 
 
 def _open_private(path: str | os.PathLike[str]) -> BinaryIO:
-    """Open a file for writing that only this user can read.
+    """Open a new file that only this user can read, in place of an older one.
 
     Raises:
-        OSError: it cannot be written, is a symbolic link, or belongs to another user.
+        OSError: it cannot be written, or is a symbolic link.
     """
-    try:
-        file = open(path, "wb", opener=_without_following)  # noqa: SIM115 - returned
-    except OSError as error:
-        if error.errno != errno.ELOOP:
-            raise
-        words = "A recording is not written through a symbolic link; name the file itself"
-        raise OSError(error.errno, words, os.fspath(path)) from None
-    facts = os.fstat(file.fileno())
-    if stat.S_ISREG(facts.st_mode):
-        if facts.st_uid != os.geteuid():
-            file.close()
-            words = "The file for the recording belongs to another user; use another name"
-            raise PermissionError(errno.EPERM, words, os.fspath(path))
-        os.fchmod(file.fileno(), 0o600)
-        file.truncate(0)
-    return file
-
-
-def _without_following(path: str, flags: int) -> int:
-    # A file of another user must not be truncated.
-    return os.open(path, flags & ~os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+    if os.path.isfile(path) and not os.path.islink(path):
+        os.unlink(path)  # others may have opened it, or own it
+    return open(path, "wb", opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW, 0o600))

@@ -12,8 +12,7 @@ conversation, in the order in which the application saw it:
 
 `t` counts the seconds since the start. `>` is the application, `<` the CLI and `!` its stderr.
 `partial` marks a last line without a newline. A byte that is not UTF-8 is written as the escape of
-a lone surrogate, `\udc80` to `\udcff`, so nothing is lost. Of a line of many megabytes only the
-beginning is kept, and `cut` has its length in bytes.
+a lone surrogate, `\udc80` to `\udcff`, so nothing is lost.
 """
 
 from __future__ import annotations
@@ -58,8 +57,6 @@ class RecordingEntry:
     line: bytes | None = None
     """Without its newline; None for the end of this direction and for the exit."""
     partial: bool = False
-    cut: int | None = None
-    """The length of the line in bytes, if only its beginning is kept."""
     exit: int | None = None
     """The status, if this is the exit and there was one."""
     number: int = 0
@@ -95,8 +92,6 @@ class RecordingEntry:
             obj |= {"dir": self.dir, "line": self.text}
         if self.partial:
             obj["partial"] = True
-        if self.cut is not None:
-            obj["cut"] = self.cut
         return dump_line(obj)
 
 
@@ -113,7 +108,6 @@ class _Line(msgspec.Struct):
     line: str | None = None
     eof: bool = False
     partial: bool = False
-    cut: int | None = None
     exit: int | UnsetType | None = UNSET
 
 
@@ -208,7 +202,7 @@ def _entry(number: int, obj: dict[str, Any], before: float) -> RecordingEntry:
         return RecordingEntry(t=t, exit=it.exit, number=number)
     if it.dir is None or it.eof != (line is None) or b"\n" in (line or b""):
         raise RecordingError(number, 'it must have "dir" with one "line" or "eof", or "exit"')
-    return RecordingEntry(t=t, dir=it.dir, line=line, partial=it.partial, cut=it.cut, number=number)
+    return RecordingEntry(t=t, dir=it.dir, line=line, partial=it.partial, number=number)
 
 
 # --- files of users ------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ import json
 import math
 import sys
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Literal, NoReturn, get_args
 
@@ -35,8 +35,8 @@ from ..concurrency import Signal
 from ..errors import PLACEHOLDER, Redact, Redactor, TransportClosed
 from ..transport import Launch
 from ..wire import Error, Lines
+from .comparison import MISSING, Difference, Ids, differences, ids_in, leaves, load_line
 from .recording import Recording, RecordingEntry
-from .same_json import MISSING, Difference, Ids, Leaf, differences, ids_in, leaves, load_line
 
 Match = Literal["strict", "loose", "none"]
 
@@ -111,7 +111,7 @@ class ReplayTransport:
         self._speed = speed
         self._match = match
         self._ids = Ids(dict(ids or {}), _made_by_the_cli(recording))
-        self._redact: Redact | None = redactor if callable(redactor) else None
+        self._redact: Redact = redactor if callable(redactor) else str
         if redactor is True and recording.header.get("redacted"):
             self._redact = Redactor()
         self._unsent = [i for i, entry in enumerate(self._entries) if entry.dir == ">"]
@@ -200,18 +200,22 @@ class ReplayTransport:
             self._take_line(line)
 
     def _take_line(self, line: bytes) -> None:
+        got = self._redact(line.decode("utf-8", "surrogateescape"))
         expected = self._expected()
         if not expected and self._match != "none":
             number = self._entries[self._unsent[0]].number if self._unsent else None
-            self._fail(number, "the application had sent nothing more", got=line)
-        tried = [self._compare(self._entries[index].line or b"", line) for index in expected]
-        for index, (ids, found) in zip(expected, tried, strict=True):
-            if not found or self._match == "none":
+            self._fail(number, "the application had sent nothing more", got=got)
+        for index in expected:
+            ids = self._ids.copy()
+            if not self._differences(index, got, ids) or self._match == "none":
                 self._ids = ids
                 self._unsent.remove(index)
                 return
-        if tried:
-            self._fail_by(self._entries[expected[0]], *tried[0], got=line)
+        if expected:
+            ids, entry = self._ids.copy(), self._entries[expected[0]]
+            found = self._differences(expected[0], got, ids)
+            reason, then = "\n".join(map(_reason, found[:MOST_SHOWN])), ids.current(entry.text)
+            self._fail(entry.number, reason, found[0].path, expected=then, got=got)
 
     def _expected(self) -> list[int]:
         """Return the lines that can be sent now: the next, or any before one of the CLI."""
@@ -221,16 +225,7 @@ class ReplayTransport:
         run = self._unsent[: bisect_left(self._unsent, end)]
         return run if self._match == "loose" else run[:1]
 
-    def _compare(self, then: bytes, now: bytes) -> tuple[Ids, list[Difference]]:
-        """Return the ids that would be known then, and the differences."""
-        ids = self._ids.copy()
-        found = self._differences(then, now, ids)
-        if found and self._redact is not None:
-            ids = self._ids.copy()
-            found = self._differences(then, self._redacted(now), ids)
-        return ids, found
-
-    def _differences(self, then: bytes, now: bytes, ids: Ids) -> list[Difference]:
+    def _differences(self, index: int, got: str, ids: Ids) -> list[Difference]:
         def same(name: str, before: Any, after: Any) -> bool:
             if MISSING in (before, after) and self._match == "loose":
                 return before in (MISSING, None, "", [], {}) or before is False
@@ -239,11 +234,8 @@ class ReplayTransport:
                 before, after = (PLACEHOLDER.sub(r"<\1>", it) for it in (before, after))
             return ids.same(name, before, after)
 
-        return differences(_leaves(load_line(then)), _leaves(load_line(now)), same)
-
-    def _redacted(self, line: bytes) -> bytes:
-        text = line.decode("utf-8", "surrogateescape")
-        return (self._redact or str)(text).encode("utf-8", "surrogateescape")
+        then, now = (load_line(it) for it in (self._entries[index].text, got))
+        return differences(leaves(then, lengths=True), leaves(now, lengths=True), same)
 
     def _take_end(self) -> None:
         if self._match == "none":
@@ -254,25 +246,16 @@ class ReplayTransport:
                 reason = "the application ended its input instead of sending this"
                 self._fail(entry.number, reason, expected=self._ids.current(entry.text))
 
-    def _fail_by(
-        self, entry: RecordingEntry, ids: Ids, found: Sequence[Difference], *, got: bytes
-    ) -> NoReturn:
-        reasons = [_reason(it) for it in found[:MOST_SHOWN]]
-        reasons += [f"and {len(found) - MOST_SHOWN} more"] if len(found) > MOST_SHOWN else []
-        reason, expected = "\n".join(reasons), ids.current(entry.text)
-        self._fail(entry.number, reason, path=found[0].path, expected=expected, got=got)
-
     def _fail(
         self,
         number: int | None,
         reason: str,
-        *,
         path: str = "$",
+        *,
         expected: str | None = None,
-        got: bytes | None = None,
+        got: str | None = None,
     ) -> NoReturn:
-        shown = None if got is None else self._redacted(got).decode("utf-8", "surrogateescape")
-        self._failure = ReplayMismatch(number, reason, path, expected, shown)
+        self._failure = ReplayMismatch(number, reason, path, expected, got)
         self._changed.notify()
         raise self._failure
 
@@ -344,14 +327,10 @@ def _made_by_the_cli(recording: Recording) -> set[str]:
     seen: set[str] = set()
     for entry in recording:
         if entry.line is not None and entry.dir != "!":
-            ids = ids_in(load_line(entry.line))
+            ids = ids_in(load_line(entry.text))
             made |= ids - seen if entry.dir == "<" else set()
             seen |= ids
     return made
-
-
-def _leaves(value: Any) -> Iterator[Leaf]:
-    return leaves(value, lengths=True)
 
 
 def _reason(found: Difference) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
 from ..wire import (
     Answer,
@@ -21,10 +22,10 @@ from ..wire import (
     ToolResultBlock,
     ToolUseBlock,
     UnexpectedMessage,
+    UnknownRequest,
     UserMessage,
 )
 from ..wire.lint import Finding, lint
-from .names import name_of, shortened, summary_of
 from .recording import Direction, Recording, RecordingEntry
 
 StepKind = Literal[
@@ -33,6 +34,12 @@ StepKind = Literal[
 """The kind of a line. An unreadable line is a `bad line`."""
 
 ExchangeKind = Literal["turn", "request", "tool"]
+
+WIDEST = 400
+"""Characters of a summary: more than a line of a terminal, and no whole file."""
+
+_KNOWN = frozenset({"type", "subtype", "uuid", "session_id", "request_id"})
+"""Fields that tell nothing about the content of a line."""
 
 _ENDS: dict[Direction | None, str] = {
     ">": "the application has ended its input",
@@ -168,49 +175,141 @@ def _read(recording: Recording) -> Iterator[Step]:
         findings[finding.line - 2].append(finding)
     for index, (entry, event) in enumerate(recording.events()):
         kind, name, summary = _words(entry, event)
+        summary = " ".join(summary.split())
         yield Step(
             index=index,
             entry=entry,
             kind=kind,
             name=name,
-            summary=summary,
+            summary=summary if len(summary) <= WIDEST else f"{summary[: WIDEST - 1]}…",
             id=getattr(_inner(event), "id", None),
             event=event,
             findings=tuple(findings[index]),
         )
 
 
+def _inner(event: Event | None) -> Event | None:
+    return event.event if isinstance(event, UnexpectedMessage) else event
+
+
 def _words(entry: RecordingEntry, event: Event | None) -> tuple[StepKind, str, str]:
-    """Return the kind, name and summary of an entry."""
+    """Return the kind, name and content of an entry."""
     if entry.dir is None:
         status = "unknown" if entry.exit is None else entry.exit
         return "exit", "exit", f"the CLI has exited with status {status}"
     if entry.line is None:
         return "end", "end", _ENDS[entry.dir]
     if entry.dir == "!":
-        return "stderr", "stderr", shortened(entry.text)
-    if event is None:
-        return "bad line", "empty", ""
-    return _kind(_inner(event)), name_of(event), summary_of(event)
+        return "stderr", "stderr", entry.text
+    return ("bad line", "empty", "") if event is None else _words_of(event)
 
 
-def _inner(event: Event | None) -> Event | None:
-    return event.event if isinstance(event, UnexpectedMessage) else event
-
-
-def _kind(event: Event | None) -> StepKind:
+def _words_of(event: Event) -> tuple[StepKind, str, str]:
+    """Return the kind, name and content of a line of the wire."""
     match event:
-        case Request():
-            return "request"
-        case Answer():
-            return "answer"
-        case Failure():
-            return "failure"
-        case Cancel():
-            return "cancel"
+        case UnexpectedMessage():
+            kind, name, content = _words_of(event.event)
+            return kind, name, f"{content} ({event.reason})"
         case InvalidLine() | Malformed():
-            return "bad line"
-    return "message"
+            name = "not JSON" if isinstance(event, InvalidLine) else "malformed"
+            return "bad line", name, f"{event.reason}: {event.head.decode('utf-8', 'replace')}"
+        case Cancel():
+            return "cancel", "cancel", f"request {event.id}"
+        case Failure():
+            return "failure", _subtype(event.request), event.error
+        case Answer():
+            return "answer", _subtype(event.request), _content(event.raw)
+        case Request():
+            return "request", _subtype(event), _content(event.raw)
+    raw = event.raw
+    inner = raw.get("event") if raw.get("type") == "stream_event" else None
+    subtype = inner.get("type") if isinstance(inner, dict) else raw.get("subtype")
+    name = "/".join(it for it in (raw.get("type"), subtype) if isinstance(it, str))
+    return "message", name or "unknown", _content(raw)
+
+
+def _subtype(request: Request | None) -> str:
+    if request is None:
+        return "unknown"
+    body = request.body
+    known = body.__struct_config__.tag
+    return str(body.raw.get("subtype") if isinstance(body, UnknownRequest) else known)
+
+
+def _content(raw: dict[str, Any]) -> str:
+    match raw:
+        case {"type": "control_request", "request": dict() as request}:
+            return _asked(request)
+        case {"type": "control_response", "response": dict() as response}:
+            return _rest(response.get("response") or {}) or "ok"
+        case {"message": {"content": content}}:
+            return _blocks(content)
+        case {"type": "result"} as result:
+            return _result(result)
+        case {"subtype": "init", "model": model} as init:
+            shown = [model, init.get("permissionMode"), init.get("cwd")]
+            tools = f"{len(init['tools'])} tools" if isinstance(init.get("tools"), list) else None
+            return ", ".join(str(it) for it in (*shown, tools) if it)
+        case {"type": "stream_event", "event": {"delta": dict() as delta}}:
+            return " ".join(it for name, it in delta.items() if name != "type" and type(it) is str)
+        case {"type": "stream_event"}:
+            return ""
+    return _rest(raw)
+
+
+def _asked(request: dict[str, Any]) -> str:
+    match request:
+        case {"subtype": "can_use_tool", "tool_name": name}:
+            return f"{name} {_json(request.get('input'))}"
+        case {"subtype": "hook_callback", "callback_id": id, "input": dict() as given}:
+            parts = (given.get("hook_event_name"), given.get("tool_name"), id)
+            return " ".join(str(it) for it in parts if it)
+        case {"subtype": "mcp_message", "server_name": server, "message": dict() as message}:
+            params = message.get("params")
+            called = params.get("name") if isinstance(params, dict) else None
+            return f"{server}: {message.get('method', 'an answer')} {called or ''}"
+    return _rest(request)
+
+
+def _blocks(content: Any) -> str:
+    if not isinstance(content, list):
+        return content if isinstance(content, str) else ""
+    return " | ".join(filter(None, map(_block, content)))
+
+
+def _block(block: Any) -> str:
+    match block:
+        case {"type": "text", "text": str() as text}:
+            return text
+        case {"type": "thinking", "thinking": thinking}:
+            return f"(thinking) {thinking}"
+        case {"type": "tool_use", "name": name}:
+            return f"{name} {_json(block.get('input'))}"
+        case {"type": "tool_result"}:
+            kind = "error" if block.get("is_error") else "result"
+            return f"{kind}: {_blocks(block.get('content'))}"
+        case {"type": kind}:
+            return f"({kind})"
+    return ""
+
+
+def _result(raw: dict[str, Any]) -> str:
+    errors = raw.get("errors")
+    error = ", ".join(map(str, errors)) if isinstance(errors, list) else ""
+    parts = [str(raw.get("result") or error or raw.get("terminal_reason") or "")]
+    parts += [f"turns: {raw['num_turns']}"] if raw.get("num_turns") is not None else []
+    cost = raw.get("total_cost_usd")
+    parts += [f"cost: {cost:.4f} USD"] if isinstance(cost, int | float) else []
+    return " · ".join(filter(None, parts))
+
+
+def _rest(raw: dict[str, Any]) -> str:
+    """Show the fields of an object that tell about its content, as JSON."""
+    return _json({key: value for key, value in raw.items() if key not in _KNOWN})
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False) if value else ""
 
 
 # --- pairing -------------------------------------------------------------------------------------

@@ -20,8 +20,7 @@ from .entries import (
 from .export import ExportFormat
 from .facts import SessionInfo, SessionStatus, TitleSource
 from .files import StoreError, project_folder
-from .mirroring import store_mirrored
-from .stores import SessionStore, SqliteStore, StoredSession, StoreKey
+from .stores import SessionStore, SqliteStore, StoredSession, StoreKey, store_mirrored
 from .transcript import AgentInfo, BranchInfo, Transcript
 from .transcripts import Hit, Transcripts
 

@@ -29,9 +29,6 @@ from ..wire import (
     text_of,
 )
 
-HEAD = 200
-"""Bytes of a bad line that are shown: enough to recognise it."""
-
 NOT_A_PROMPT = ("<local-command-", "<command-name>", "[Request interrupted", "<task-notification>")
 """Beginnings of texts that the CLI wrote in the user's place."""
 
@@ -64,7 +61,23 @@ class Entry(Event, kw_only=True, tag_field="type", rename="camel"):
     forked_from: Any = None
 
 
-class UserEntry(Entry, tag="user", kw_only=True):
+class MessageEntry(Entry, kw_only=True):
+    """A line with a message: a `UserEntry` or an `AssistantEntry`."""
+
+    message: Any
+
+    @property
+    def blocks(self) -> list[Block]:
+        """The content as blocks."""
+        return blocks_of(self.message.content)
+
+    @property
+    def text(self) -> str:
+        """The text, without other blocks."""
+        return text_of(self.message.content)
+
+
+class UserEntry(MessageEntry, tag="user", kw_only=True):
     """A prompt, or a text of the CLI in the user's place: tool results above all."""
 
     message: MessageParam
@@ -81,16 +94,6 @@ class UserEntry(Entry, tag="user", kw_only=True):
         return self.message.content
 
     @property
-    def blocks(self) -> list[Block]:
-        """The content as blocks."""
-        return blocks_of(self.message.content)
-
-    @property
-    def text(self) -> str:
-        """The text, without images and tool results."""
-        return text_of(self.message.content)
-
-    @property
     def is_tool_result(self) -> bool:
         """Whether it has the result of a tool."""
         return any(isinstance(block, ToolResultBlock) for block in self.blocks)
@@ -103,23 +106,13 @@ class UserEntry(Entry, tag="user", kw_only=True):
         return not self.text.lstrip().startswith(NOT_A_PROMPT)
 
 
-class AssistantEntry(Entry, tag="assistant", kw_only=True):
+class AssistantEntry(MessageEntry, tag="assistant", kw_only=True):
     """A block of the model's reply. All lines with the same `message.id` are one message."""
 
     message: APIMessage
     request_id: str | None = None
     is_api_error_message: bool | None = None
     cost_usd: float | None = msgspec.field(name="costUSD", default=None)
-
-    @property
-    def blocks(self) -> list[Block]:
-        """The content as blocks."""
-        return blocks_of(self.message.content)
-
-    @property
-    def text(self) -> str:
-        """The text, without thinking and tool calls."""
-        return text_of(self.message.content)
 
 
 class SystemEntry(Entry, tag="system", kw_only=True):
@@ -162,11 +155,6 @@ class BadLine(Entry, tag="\0bad", kw_only=True):
 
     reason: str = ""
     length: int = 0
-
-    @property
-    def head(self) -> str:
-        """Its beginning."""
-        return self.line[:HEAD].decode("utf-8", "replace")
 
 
 _KINDS: dict[str, type[Entry]] = {
@@ -213,27 +201,15 @@ def _read_leniently(line: bytes) -> Entry:
     return cast("Entry", entry)
 
 
-_PLACE = {
-    "uuid": "uuid",
-    "parentUuid": "parent_uuid",
-    "sessionId": "session_id",
-    "timestamp": "timestamp",
-    "cwd": "cwd",
-    "version": "version",
-    "agentId": "agent_id",
-}
-"""The strings that every type of line may have."""
-
-
 def _other(data: dict[str, Any], problems: tuple[str, ...] = ()) -> OtherEntry:
     kind = data.get("type")
-    texts = {it: data[name] for name, it in _PLACE.items() if isinstance(data.get(name), str)}
+    named = {it.name: data.get(it.encode_name) for it in msgspec.structs.fields(Entry)}
+    texts: dict[str, Any] = {name: it for name, it in named.items() if isinstance(it, str)}
     entry = OtherEntry(
         kind=kind if isinstance(kind, str) else None,
         data=data,
         is_sidechain=data.get("isSidechain") is True or None,
-        forked_from=data.get("forkedFrom"),
-        **texts,
+        **{**texts, "forked_from": data.get("forkedFrom")},
     )
     set_problems(entry, problems)
     return entry

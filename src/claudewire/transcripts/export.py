@@ -2,21 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal, get_args
 
+import msgspec
+from msgspec import Struct
+
 from ..errors import Redact, Redactor
-from .bundle import redacted_line, write_bundle
-from .entries import BadLine
-from .files import StoreError
-from .html import HtmlWriter
-from .markdown import MarkdownWriter
-from .pages import pages
+from ..wire import Lines
+from .entries import BadLine, read_entry
+from .files import (
+    SUFFIX,
+    StoreError,
+    chunks_of,
+    contents,
+    is_session_id,
+    lines_of,
+    open_file,
+    session_files,
+)
+from .pages import Pages
 from .transcript import Transcript
-from .writing import new_file, store_errors
+from .writers import HtmlWriter, MarkdownWriter
+from .writing import draft_of, new_file, store_errors
 
 ExportFormat = Literal["html", "md", "jsonl", "zip"]
+
+
+MANIFEST = "claudewire.json"
+MAIN = "session.jsonl"
+
+_SAFE = re.compile(
+    r"session\.jsonl|subagents/(?:[A-Za-z0-9][\w.-]*/)*agent-[\w.-]+\.(?:jsonl|meta\.json)"
+    r"|tool-results/(?:[A-Za-z0-9][\w.-]*/)*[A-Za-z0-9][\w.-]*"
+)
+"""The files of a session: its subagents, and output of tools that was too long for a line."""
 
 
 def export_session(
@@ -44,12 +69,12 @@ def export_session(
         raise StoreError(f"{path} exists already", advice="Give another name, or remove it first.")
     with store_errors(f"{path} cannot be written"):
         if chosen == "zip":
-            write_bundle(transcript, path, redactor)
+            _write_bundle(transcript, path, redactor)
         elif chosen == "jsonl":
             new_file(path, _lines(transcript, branch, redactor))
         else:
             writer = HtmlWriter() if chosen == "html" else MarkdownWriter()
-            pieces = pages(transcript, branch, writer, redactor, tool_output)
+            pieces = Pages(transcript, writer, redactor, tool_output).pieces(branch)
             # Half a surrogate pair can be in a transcript, and not in a file.
             new_file(path, (it.encode("utf-8", "replace") for it in pieces))
 
@@ -58,4 +83,146 @@ def _lines(transcript: Transcript, branch: str | None, redactor: Redact) -> Iter
     entries = transcript.entries() if branch is None else transcript.conversation(branch)
     for entry in entries:
         if not isinstance(entry, BadLine):
-            yield redacted_line(entry.line, redactor) + b"\n"
+            yield _redacted_line(entry.line, redactor) + b"\n"
+
+
+def _redacted_line(data: bytes, redactor: Redact) -> bytes:
+    """Return a line without its secrets; the same JSON otherwise."""
+    return redactor(data.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+
+
+def _write_bundle(transcript: Transcript, path: Path, redactor: Redact) -> None:
+    """Write a session, with its subagents and other files, into a zip.
+
+    Raises:
+        FileExistsError: the file exists.
+    """
+    info, main = transcript.info, transcript.path
+    manifest = {"id": info.id, "cwd": redactor(info.cwd) if info.cwd else None}
+    with draft_of(path) as draft, zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(MANIFEST, msgspec.json.encode(manifest))
+        for place, source in session_files(main).items():
+            name = MAIN if source == main else place.relative_to(info.id).as_posix()
+            if _SAFE.fullmatch(name):
+                with archive.open(name, "w") as to:
+                    to.writelines(_redacted(source, redactor))
+
+
+def _redacted(path: Path, redactor: Redact) -> Iterator[bytes]:
+    if path.suffix != SUFFIX:
+        yield _redacted_line(b"".join(contents(path)), redactor)
+        return
+    with open_file(path) as file:
+        for line in lines_of(file):
+            if isinstance(line.line, bytes):
+                yield _redacted_line(line.line, redactor) + b"\n"
+
+
+# --- import --------------------------------------------------------------------------------------
+
+
+class Bundle(Struct, frozen=True):
+    """An exported session.
+
+    Attributes:
+        path: the file.
+        id: the id of the session.
+        cwd: its working directory.
+        names: the files in the zip, the transcript last; none for JSON Lines.
+    """
+
+    path: Path
+    id: str
+    cwd: str | None
+    names: tuple[str, ...] = ()
+
+    def files(self, id: str) -> Iterator[tuple[str, Iterable[bytes]]]:
+        """Yield the files under a new id, with their places in the folder of the project."""
+        if not self.names:
+            yield f"{id}{SUFFIX}", self._renamed(contents(self.path), id)
+            return
+        with zipfile.ZipFile(self.path) as archive:
+            for name in self.names:
+                place = f"{id}{SUFFIX}" if name == MAIN else f"{id}/{name}"
+                with archive.open(name) as member:
+                    chunks = chunks_of(member)
+                    yield place, self._renamed(chunks, id) if place.endswith(SUFFIX) else chunks
+
+    def _renamed(self, chunks: Iterator[bytes], id: str) -> Iterator[bytes]:
+        if id == self.id:
+            yield from chunks
+            return
+        framing = Lines()
+        for lines in (*map(framing.feed, chunks), framing.end()):
+            for line in lines:
+                if isinstance(line, bytes):
+                    yield _renamed_line(line, self.id, id) + b"\n"
+
+
+def _renamed_line(line: bytes, old: str, new: str) -> bytes:
+    entry = read_entry(line)
+    if entry.session_id != old or isinstance(entry, BadLine):
+        return line
+    return msgspec.json.encode({**entry.raw, "sessionId": new})
+
+
+_DAMAGED = (
+    *(OSError, EOFError, RuntimeError, ValueError, KeyError),
+    *(zipfile.BadZipFile, zlib.error, msgspec.MsgspecError),
+)
+
+
+@contextmanager
+def import_errors(path: Path) -> Iterator[None]:
+    """Raise a StoreError for the errors of a malformed file: cut off, damaged, encrypted."""
+    try:
+        yield
+    except StoreError:
+        raise
+    except _DAMAGED as error:
+        raise StoreError(
+            f"{path} cannot be imported: {error}",
+            advice="Export a session as .zip or .jsonl, and import that.",
+        ) from error
+
+
+def read_bundle(path: Path) -> Bundle:
+    """Open an exported zip or JSON Lines.
+
+    Raises:
+        StoreError: the file is malformed.
+    """
+    with import_errors(path):
+        bundle = _read_zip(path) if zipfile.is_zipfile(path) else _read_lines(path)
+        if not is_session_id(bundle.id):
+            raise ValueError("it does not name its session")
+    return bundle
+
+
+class _Manifest(Struct):
+    """The description of a session in a zip."""
+
+    id: str
+    cwd: str | None = None
+
+
+def _read_zip(path: Path) -> Bundle:
+    with zipfile.ZipFile(path) as archive:
+        manifest = msgspec.json.decode(archive.read(MANIFEST), type=_Manifest)
+        names = [name for name in archive.namelist() if name not in (MANIFEST, MAIN)]
+        archive.getinfo(MAIN)
+    for name in names:
+        if _SAFE.fullmatch(name) is None:
+            raise ValueError(f"it has a file {name!r}, which no session has")
+    return Bundle(path, manifest.id, manifest.cwd, (*names, MAIN))
+
+
+def _read_lines(path: Path) -> Bundle:
+    id, cwd = "", None
+    with path.open("rb") as file:
+        for line in lines_of(file):
+            entry = line.read()
+            id, cwd = id or entry.session_id or "", cwd or entry.cwd
+            if id and cwd:
+                break
+    return Bundle(path, id, cwd)

@@ -13,7 +13,7 @@ import logging
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, NamedTuple
@@ -67,12 +67,9 @@ def find_id(id: str, ids: Iterable[str], where: str, advice: str) -> str:
     return found.pop()
 
 
-def config_folder(env: Mapping[str, str | None] | None = None) -> Path:
-    """Return the folder in which a CLI with this environment keeps everything."""
-    variables: Mapping[str, str | None] = os.environ if env is None else env
-    config = variables.get("CLAUDE_CONFIG_DIR")
-    home = variables.get("HOME") or "~"
-    found = os.path.expanduser(config or os.path.join(home, ".claude"))
+def config_folder() -> Path:
+    """Return the folder in which the CLI keeps everything."""
+    found = os.path.expanduser(os.environ.get("CLAUDE_CONFIG_DIR") or "~/.claude")
     if found.startswith("~"):
         raise StoreError(
             "It is not known where the CLI keeps its sessions: this user has no home directory",
@@ -168,7 +165,7 @@ def _sessions_in(folder: Path) -> Iterator[Found]:
 
 
 def _stamp(path: Path) -> Stamp | None:
-    """Return the stamp of a regular file."""
+    """Return the stamp of a regular file; None for anything else."""
     try:
         found = path.stat()
     except OSError:

@@ -160,8 +160,7 @@ class Index:
             self._database = self._opened()
             version = self._database.execute("PRAGMA user_version").fetchone()[0]
             if version not in (0, self._version):
-                self._remove()
-                self._database = self._opened()
+                raise sqlite3.DatabaseError("another version made it")
             self._database.execute("PRAGMA journal_mode = WAL")
             self._database.execute("PRAGMA synchronous = NORMAL")
             self._database.execute("PRAGMA secure_delete = ON")
@@ -179,20 +178,14 @@ class Index:
                 os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600))  # for this user alone
                 return _connected(str(self._path))
         except (OSError, sqlite3.OperationalError) as error:
-            self._keep_in_memory(error)
+            log.warning("The index %s is kept in memory: %s", self._path, error)
+            self._path = None
         return _connected(":memory:")
-
-    def _keep_in_memory(self, error: Exception) -> None:
-        log.warning("The index %s cannot be kept: %s", self._path, error)
-        self._path = None
 
     def _remove(self) -> None:
         self.close()
-        try:
-            for end in ("", "-wal", "-shm") if self._path is not None else ():
-                Path(f"{self._path}{end}").unlink(missing_ok=True)
-        except OSError as error:  # a read-only disk, for example
-            self._keep_in_memory(error)
+        for end in ("", "-wal", "-shm") if self._path is not None else ():
+            Path(f"{self._path}{end}").unlink(missing_ok=True)
 
     # --- queries ---------------------------------------------------------------------------------
 

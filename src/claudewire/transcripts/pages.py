@@ -1,6 +1,6 @@
 """A conversation as pages for readers: prompts, with the answers and tool calls after them.
 
-This module walks through the conversation and cleans all texts; a `Writer` knows one format.
+This module walks through the conversation and cleans all texts; `writers` has the formats.
 """
 
 from __future__ import annotations
@@ -9,9 +9,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from datetime import UTC
-from typing import Any, Protocol
-
-from msgspec import Struct
+from typing import Any
 
 from ..errors import Redact, visible
 from ..wire import (
@@ -27,6 +25,9 @@ from ..wire import (
 from .entries import AssistantEntry, AttachmentEntry, Entry, SystemEntry, UserEntry
 from .facts import SessionInfo
 from .transcript import Transcript
+from .writers import Call, HtmlWriter, MarkdownWriter
+
+Writer = HtmlWriter | MarkdownWriter
 
 DEEPEST = 8
 """Levels of subagents that are shown."""
@@ -35,50 +36,16 @@ _COLOUR = re.compile(r"\x1b\[[0-9;:]*m")
 """The escape sequences in which programs write coloured output."""
 
 
-class Call(Struct, frozen=True):
-    """A call of a tool, with its result; `agent` is the conversation of the subagent."""
+class Pages:
+    """Walks through a conversation.
 
-    name: str
-    input: dict[str, Any]
-    output: str | None
-    is_error: bool
-    pictures: str
-    agent: str
+    Args:
+        transcript: the session.
+        writer: writes the format.
+        redact: removes secrets.
+        tool_output: whether the output of tools is shown.
+    """
 
-
-class Writer(Protocol):
-    """Writes one format. All texts are safe to show."""
-
-    def page(self, title: str, facts: dict[str, str], body: Iterator[str]) -> Iterator[str]:
-        """Write the whole file."""
-
-    def section(self, prompt: str, time: str | None, parts: str, depth: int) -> str:
-        """Write a prompt, with the parts after it; no prompt for the beginning."""
-
-    def said(self, text: str) -> str:
-        """Write a text of the model."""
-
-    def thought(self, text: str) -> str:
-        """Write a thought of the model."""
-
-    def note(self, text: str, detail: str) -> str:
-        """Write a note of the CLI."""
-
-    def picture(self, media_type: str, data: str) -> str:
-        """Write an image."""
-
-    def call(self, call: Call) -> str:
-        """Write a call of a tool."""
-
-
-def pages(
-    transcript: Transcript, branch: str | None, writer: Writer, redact: Redact, tool_output: bool
-) -> Iterator[str]:
-    """Yield the pieces of an exported conversation."""
-    return _Walk(transcript, writer, redact, tool_output).pages(branch)
-
-
-class _Walk:
     def __init__(
         self, transcript: Transcript, writer: Writer, redact: Redact, tool_output: bool
     ) -> None:
@@ -88,7 +55,8 @@ class _Walk:
         self._tool_output = tool_output
         self._agents = {it.tool_use_id: it.id for it in transcript.agents()}
 
-    def pages(self, branch: str | None) -> Iterator[str]:
+    def pieces(self, branch: str | None) -> Iterator[str]:
+        """Yield the pieces of the exported conversation."""
         info = self._transcript.info
         facts = {name: self._clean(it) for name, it in _facts(info).items() if it}
         body = self._sections(self._transcript.conversation(branch), 0)
@@ -202,9 +170,3 @@ def _seen(value: Any) -> Any:
     if isinstance(value, list):
         return [_seen(it) for it in value]
     return visible(_COLOUR.sub("", value)) if isinstance(value, str) else value
-
-
-def one_line(text: str, most: int | None = None) -> str:
-    """Put a text into one line, of a limited length."""
-    line = " ".join(text.split())
-    return line if most is None or len(line) <= most else line[: most - 1].rstrip() + "…"

@@ -15,7 +15,6 @@ from msgspec import Struct
 
 from ..launch import lock_holders
 from .facts import SessionStatus
-from .files import StoreError
 
 
 class Running(Struct, frozen=True):
@@ -56,20 +55,6 @@ def who_runs(session_ids: Iterable[str], config: Path) -> dict[str, Running]:
     """Return which of some sessions a process has open: a CLI, or a session of this library."""
     locked = lock_holders(session_ids, os.path.realpath(config))
     return {id: Running(pid) for id, pid in locked.items()} | running_sessions(config)
-
-
-def check_idle(session_id: str, config: Path) -> None:
-    """Check that no CLI has a session open.
-
-    Raises:
-        StoreError: one has.
-    """
-    holder = running_sessions(config).get(session_id)
-    if holder is not None:
-        raise StoreError(
-            f"The session {session_id} cannot be deleted: process {holder.pid} has it open",
-            advice="End that process first, or work with a fork.",
-        )
 
 
 def _is_same_process(pid: int, started: str | None) -> bool:

@@ -152,22 +152,20 @@ class Transcript:
 
     def branches(self) -> list[BranchInfo]:
         """Return the ways through the conversation; the first is the one that is continued."""
-        found = self._tree().branches
-        return [
-            BranchInfo(it.leaf, len(it.nodes), is_current=index == 0)
-            for index, it in enumerate(found)
-        ]
+        found = enumerate(self._tree().branches.items())
+        return [BranchInfo(leaf, len(it), is_current=not index) for index, (leaf, it) in found]
 
     def _nodes(self, leaf: str | None) -> tuple[Node, ...]:
         tree = self._tree()
+        if leaf is None:
+            return next(iter(tree.branches.values()), ())
         try:
-            found = tree.branches[:1] if leaf is None else [tree.branch(leaf)]
+            return tree.branch(leaf)
         except KeyError:
             raise StoreError(
                 f"The session {self.id} has no line {leaf}",
                 advice="branches() lists the lines at which its branches end.",
             ) from None
-        return found[0].nodes if found else ()
 
     def _tree(self) -> Tree:
         with open_file(self.info.path) as file:

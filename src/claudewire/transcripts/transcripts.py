@@ -26,10 +26,8 @@ from msgspec.structs import replace
 from ..errors import Cause, CLIError
 from ..options import Options
 from ..tracking import Price, PriceTable, Totals
-from .archive import find_archived, is_archived, keep, remove
-from .bundle import import_errors, read_bundle
 from .entries import read_entry
-from .export import ExportFormat, export_session
+from .export import ExportFormat, export_session, import_errors, read_bundle
 from .facts import SessionInfo, usage_of
 from .files import (
     StoreError,
@@ -42,12 +40,20 @@ from .files import (
     session_files,
 )
 from .index import Index, Place, default_index
-from .mirroring import Mirror, pull_session
-from .running import check_idle, who_runs
+from .running import running_sessions, who_runs
 from .search import Query, fold, parse_query, snippet, texts_of
-from .stores import SessionStore
+from .stores import Mirror, SessionStore, pull_session
 from .transcript import Transcript
-from .writing import add_line, encode_line, exclusive, make_files
+from .writing import (
+    add_line,
+    encode_line,
+    exclusive,
+    find_archived,
+    is_archived,
+    keep,
+    make_files,
+    remove,
+)
 
 SWEPT_AFTER = 30
 """Days after which CLIs delete a transcript, unless their settings say otherwise."""
@@ -273,7 +279,11 @@ class Transcripts:
         """
         copies = self._copies(id)
         id = copies[0].id
-        check_idle(id, self.config_dir)
+        if (holder := running_sessions(self.config_dir).get(id)) is not None:
+            raise StoreError(
+                f"The session {id} cannot be deleted: process {holder.pid} has it open",
+                advice="End that process first, or work with a fork.",
+            )
         with exclusive(id, self.config_dir):
             for copy in copies:
                 failed = f"The session {id} cannot be deleted"

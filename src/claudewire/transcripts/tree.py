@@ -36,15 +36,6 @@ class Node(NamedTuple):
     """Whether the parent is the last line before a compaction, which a fork does not copy."""
 
 
-class Branch(NamedTuple):
-    """One way through a conversation."""
-
-    leaf: str
-    """The line at which it ends."""
-    nodes: tuple[Node, ...]
-    """Its lines, from the first to the last."""
-
-
 class Tree:
     """The lines of one file as a tree.
 
@@ -65,20 +56,20 @@ class Tree:
         self._leads_to_prompt = self._marked()
 
     @property
-    def branches(self) -> list[Branch]:
-        """All ways through the conversation; the first is the one that is continued."""
+    def branches(self) -> dict[str, tuple[Node, ...]]:
+        """All ways through the conversation by their last line; the first one is continued."""
         # The CLI continues at a line of the conversation proper rather than at a note.
         said = [it for it in self._nodes.values() if it.kind in ("user", "assistant")]
-        branches: list[Branch] = []
+        branches: dict[str, tuple[Node, ...]] = {}
         done: set[str] = set()
         for node in [*reversed(said), *reversed(self._nodes.values())]:
             if node.uuid not in done:
-                branches.append(self.branch(node.uuid))
-                done.update(member.uuid for member in branches[-1].nodes)
+                branches[node.uuid] = self.branch(node.uuid)
+                done.update(member.uuid for member in branches[node.uuid])
         return branches
 
-    def branch(self, leaf: str) -> Branch:
-        """Return the branch that ends at a line, or goes through it.
+    def branch(self, leaf: str) -> tuple[Node, ...]:
+        """Return the lines of the branch that ends at a line, or goes through it.
 
         Raises:
             KeyError: there is no such line.
@@ -89,7 +80,7 @@ class Tree:
             # After a call only a result can follow, so a prompt there is no other way to go on.
             if following is None or not following.is_prompt or node.calls_tool:
                 self._add_beside(node, members)
-        return Branch(leaf, tuple(self._ordered(members)))
+        return tuple(self._ordered(members))
 
     # --- parents ---------------------------------------------------------------------------------
 

@@ -63,7 +63,8 @@ def test_problems_are_listed_with_their_remedies(
     assert done.status == 7
     lines = done.out.replace(str(run.folder), "FOLDER").splitlines()[1:]
     expires = time.strftime("%Y-%m-%d", time.localtime(time.time() + 86400))
-    snapshot("command-doctor.txt", "\n".join(lines).replace(expires, "DATE") + "\n")
+    shown = "".join(f"{line.rstrip()}\n" for line in lines)
+    snapshot("command-doctor.txt", shown.replace(expires, "DATE"))
 
 
 def test_mode_that_never_asks_is_a_warning(run: Runner, config: Path) -> None:

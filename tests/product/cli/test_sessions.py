@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import time
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -38,7 +37,7 @@ def test_list_shows_conversations_newest_first(run: Runner, ids: list[str]) -> N
     lines = run("sessions", "list").out.splitlines()
     assert [line.split()[0] for line in lines] == [id[:8] for id in reversed(ids)]
     assert "hello frogs" in lines[-1]
-    assert "just now" in lines[-1]
+    assert re.search(r" \d{4}-\d\d-\d\d \d\d:\d\d ", lines[-1])
     assert len(run("sessions", "list", "frogs").out.splitlines()) == 1
     assert len(run("sessions", "list", "-n", "2", "--since", "1h", "--project", ".").out) > 100
     listed = json.loads(run("sessions", "list", "--json").out)["sessions"]
@@ -90,12 +89,6 @@ def test_export_removes_secrets_unless_told_otherwise(
     assert KEY in (run.folder / f"all-{name}").read_text(encoding="utf-8")
 
 
-def test_export_to_zip_has_the_transcript(run: Runner, ids: list[str]) -> None:
-    run("sessions", "export", ids[0], "talk.zip")
-    with zipfile.ZipFile(run.folder / "talk.zip") as bundle:
-        assert any(name.endswith(".jsonl") for name in bundle.namelist())
-
-
 def test_archive_keeps_old_conversations_and_restores_them(run: Runner, ids: list[str]) -> None:
     make_old(run.folder, ids[0])
     assert ids[0][:8] in run("sessions", "list", "--expiring").out
@@ -133,4 +126,4 @@ def test_resume_continues_in_a_chat(run: Runner, ids: list[str], sim: str) -> No
 def test_time_that_is_none_is_an_error(run: Runner) -> None:
     done = run("sessions", "list", "--since", "yesterday")
     assert done.status == 2
-    assert "--since yesterday is not a time." in done.err
+    assert "'yesterday' is not a time; write 90m" in done.err

@@ -34,8 +34,8 @@ def values(comparison: Comparison) -> list[tuple[str, str | None, str | None]]:
     return [(*it,) for line in comparison.lines for it in line.values]
 
 
-def both(before: Any, after: Any, **options: Any) -> Comparison:
-    return compare(written((0, "<", before)), written((0, "<", after)), **options)
+def both(before: Any, after: Any) -> Comparison:
+    return compare(written((0, "<", before)), written((0, "<", after)))
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
@@ -55,8 +55,6 @@ def test_other_ids_and_times_are_no_difference() -> None:
         )
 
     assert compare(talk("one", 0.0), talk("two", 7.5)).is_same
-    times = compare(talk("one", 0.0), talk("two", 7.5), times=True)
-    assert {path for path, _, _ in values(times)} == {"$.duration_ms", "$.createdAt"}
 
 
 def test_id_that_refers_to_something_else_is_a_difference() -> None:
@@ -119,16 +117,6 @@ def test_items_are_compared_by_their_word_or_name() -> None:
         ("$.commands[y].n", "1", "2"),
         ("$.tools[C]", None, '"C"'),
     ]
-
-
-def test_durations_are_put_side_by_side() -> None:
-    before = written((0, ">", asked("1", "initialize")), (1, "<", answered("1")))
-    after = written(
-        (0, ">", asked("1", "initialize")), (3, "<", answered("1")), (3, ">", prompt(""))
-    )
-    one, two = compare(before, after).latencies
-    assert (one.before and one.before.median, one.after and one.after.median) == (1, 3)
-    assert two.before is None
 
 
 def test_lines_that_are_no_protocol_are_compared_as_text() -> None:

@@ -19,9 +19,9 @@ from claudewire.transcripts import (
     StoreError,
     StoreKey,
     Transcripts,
-    mirroring,
     project_folder,
     store_mirrored,
+    stores,
 )
 from claudewire.wire import TranscriptMirrorMessage
 
@@ -208,10 +208,10 @@ async def test_lines_reported_by_a_cli_are_stored() -> None:
 async def test_failed_copy_goes_on_where_it_ended(
     config: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mirroring, "AT_ONCE", 2)
+    monkeypatch.setattr(stores, "AT_ONCE", 2)
     writer, store = Writer(config), Plain()
     writer.user("First")
-    mirror = mirroring.Mirror(config / "projects", MAIN, store)
+    mirror = stores.Mirror(config / "projects", MAIN, store)
     await mirror.copy()
     for _ in range(4):
         writer.user("Hi")

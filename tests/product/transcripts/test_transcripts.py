@@ -20,7 +20,6 @@ import pytest
 from claudewire.launch import ConversationLock
 from claudewire.tracking import Price
 from claudewire.transcripts import StoreError, Transcripts, files, project_folder
-from claudewire.transcripts.files import config_folder
 
 from .made import MAIN, PLAIN, Writer, conversation
 
@@ -102,21 +101,15 @@ def test_session_is_found_by_the_beginning_of_its_id(
 
 
 @pytest.mark.parametrize(
-    ("env", "folder"),
-    [
-        ({"CLAUDE_CONFIG_DIR": "~/c", "HOME": "/h"}, "/home/me/c"),
-        ({"CLAUDE_CONFIG_DIR": "", "HOME": "/h"}, "/h/.claude"),
-        ({}, "/home/me/.claude"),
-        (None, "/variable"),
-    ],
+    ("variable", "folder"),
+    [("~/c", "/home/me/c"), ("", "/home/me/.claude"), ("/variable", "/variable")],
 )
-def test_folder_of_a_cli_follows_from_its_environment(
-    env: dict[str, str | None] | None, folder: str, monkeypatch: pytest.MonkeyPatch
+def test_folder_of_the_cli_follows_from_its_environment(
+    variable: str, folder: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", "/home/me")
-    monkeypatch.setenv("CLAUDE_CONFIG_DIR", "/variable")
-    assert config_folder(env) == Path(folder)
-    assert env is not None or Transcripts().config_dir == Path(folder)
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", variable)
+    assert Transcripts().config_dir == Path(folder)
 
 
 @pytest.mark.parametrize(

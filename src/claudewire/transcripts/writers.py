@@ -1,4 +1,4 @@
-"""A conversation as one HTML file: no script, nothing loaded, light and dark."""
+"""A conversation in HTML and in Markdown. All texts that a writer gets are safe to show."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
+from msgspec import Struct
+
 from ..html_page import html_page
 from .facts import as_time
 from .files import StoreError
-from .pages import Call, one_line
 
 LABEL = 120
 """Characters of a tool's input that are shown in its line."""
@@ -26,8 +27,19 @@ _PICTURES = re.compile(r"image/(?:png|jpeg|gif|webp)")
 _BASE64 = re.compile(r"[A-Za-z0-9+/=\s]*")
 
 
+class Call(Struct, frozen=True):
+    """A call of a tool, with its result; `agent` is the conversation of the subagent."""
+
+    name: str
+    input: dict[str, Any]
+    output: str | None
+    is_error: bool
+    pictures: str
+    agent: str
+
+
 class HtmlWriter:
-    """Writes HTML."""
+    """Writes one HTML file: no script, nothing loaded, light and dark."""
 
     def __init__(self) -> None:
         self._markdown = _markdown_reader()
@@ -162,3 +174,62 @@ def _markdown_reader() -> Callable[[str], str]:
         return str(reader.renderer.render(tokens, reader.options, {}))
 
     return render
+
+
+# --- Markdown ------------------------------------------------------------------------------------
+
+
+class MarkdownWriter:
+    """Writes Markdown. Texts stay as they are: a renderer must not run HTML in them."""
+
+    def page(self, title: str, facts: dict[str, str], body: Iterator[str]) -> Iterator[str]:
+        """Write the whole file."""
+        yield f"# {one_line(title)}\n\n"
+        yield from (f"- **{name}**: {one_line(value)}\n" for name, value in facts.items())
+        yield from body
+
+    def section(self, prompt: str, time: str | None, parts: str, depth: int) -> str:
+        """Write a prompt, with the parts after it."""
+        title = "Before the first prompt" if time is None and not prompt else "User"
+        text = f"\n{prompt}\n" if prompt else ""
+        return f"\n{'#' * min(depth + 2, 6)} {title}\n{text}{parts}"
+
+    def said(self, text: str) -> str:
+        """Write a text of the model."""
+        return f"\n**Claude**\n\n{text}\n"
+
+    def thought(self, text: str) -> str:
+        """Write a thought of the model."""
+        return "\n" + _quoted(f"*Thinking*\n\n{text}")
+
+    def note(self, text: str, detail: str) -> str:
+        """Write a note of the CLI."""
+        return "\n" + _quoted(f"*{one_line(text)}*" + (f"\n\n{detail}" if detail else ""))
+
+    def picture(self, media_type: str, data: str) -> str:
+        """Name an image, and its size."""
+        return f"\n*[{one_line(media_type)}, {len(data) * 3 // 4:,} bytes]*\n"
+
+    def call(self, call: Call) -> str:
+        """Write a call of a tool."""
+        given = _fenced(json.dumps(call.input, ensure_ascii=False, indent=2), "json")
+        title = "Error" if call.is_error else "Result"
+        output = f"\n{title}:\n\n{_fenced(call.output)}" if call.output else ""
+        return f"\n**{one_line(call.name)}**\n\n{given}{call.agent}{output}{call.pictures}"
+
+
+def _quoted(text: str) -> str:
+    return "".join(f"> {line}".rstrip() + "\n" for line in text.split("\n"))
+
+
+def _fenced(text: str, language: str = "") -> str:
+    """Put a text between fences that do not occur in it."""
+    runs = re.findall(r"`{3,}", text)
+    fence = "`" * max([3, *(len(run) + 1 for run in runs)])
+    return f"{fence}{language}\n{text}\n{fence}\n"
+
+
+def one_line(text: str, most: int | None = None) -> str:
+    """Put a text into one line, of a limited length."""
+    line = " ".join(text.split())
+    return line if most is None or len(line) <= most else line[: most - 1].rstrip() + "…"
