@@ -11,19 +11,22 @@ received.
 
 from __future__ import annotations
 
+import errno
 import logging
+import os
 import sys
 import time
 import warnings
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from pathlib import Path
 
 import anyio
 import anyio.lowlevel
 
 from ..concurrency import in_trio
-from ..errors import Cause, CLIError, Evidence
+from ..errors import Cause, CLIError, CLINotFoundError, Error, Evidence, OptionsError, redact
 from .base import Launch
 from .pipes import PipeReader, PipeWriter
 from .platforms import Child, start
@@ -75,10 +78,8 @@ async def spawn(
         # runs without an owner.
         child = start(launch.argv, env=launch.env, cwd=launch.cwd, user=user)
     except (OSError, ValueError, LookupError) as error:
-        from .spawn_errors import explained
-
         _clean_up(cleanup)
-        raise explained(error, launch.argv, launch.cwd) from error
+        raise _explained(error, launch.argv, launch.cwd) from error
     except BaseException:
         _clean_up(cleanup)
         raise
@@ -309,3 +310,74 @@ def _kill_unclosed(child: Child, cleanup: list[Callable[[], object]]) -> None:
     if not was_killed:
         message = f"The process {child.pid} was never closed, so it has been killed"
         warnings.warn(message, ResourceWarning, stacklevel=2)
+
+
+# --- failures to start ----------------------------------------------------------------------------
+
+_LONGEST_ARGUMENT = 200
+"""Characters of an argument that are kept as evidence."""
+
+_INTERPRETER = (
+    "Either the program that its first line names is missing (is Node.js installed?), or it is "
+    "a binary for another C library: one for glibc does not run on Alpine Linux, nor one for musl "
+    "elsewhere."
+)
+_REASONS: dict[int, tuple[Cause, str, str]] = {
+    errno.E2BIG: (
+        Cause.TOO_LONG,
+        "the command line is too long",
+        "Pass long strings in a file, or in the initialize request.",
+    ),
+    errno.EACCES: (
+        Cause.REFUSED,
+        "it is not executable, or its directory cannot be entered",
+        "Make it executable (chmod +x), and check that its file system is not mounted noexec.",
+    ),
+    errno.EPERM: (
+        Cause.REFUSED,
+        "that is not permitted",
+        "Only a privileged process can start one as another user.",
+    ),
+    errno.ENOEXEC: (
+        Cause.REFUSED,
+        "it is not a program for this machine",
+        "Install the CLI that was built for this system and processor.",
+    ),
+    errno.ENOMEM: (Cause.OUT_OF_MEMORY, "there is not enough memory", "Run fewer at once."),
+    errno.EAGAIN: (
+        Cause.REFUSED,
+        "there are too many processes",
+        "Run fewer at once, or raise the limit (ulimit -u).",
+    ),
+    errno.EMFILE: (
+        Cause.REFUSED,
+        "this process has too many open files",
+        "Run fewer at once, or raise the limit (ulimit -n).",
+    ),
+    errno.ENFILE: (Cause.REFUSED, "the system has too many open files", "Run fewer at once."),
+}
+
+
+def _explained(error: Exception, argv: Sequence[str], cwd: Path | None) -> Error:
+    """Turn the system's error into one with advice."""
+    if cwd is not None and not os.path.isdir(cwd):
+        return OptionsError(f"The working directory {cwd} does not exist, or is not a directory")
+    if not isinstance(error, OSError):
+        return OptionsError(f"The command cannot be started: {error}")
+    if error.errno == errno.ENOENT:
+        return _not_there(argv)
+    other = (Cause.UNKNOWN, error.strerror or str(error), "")
+    cause, reason, advice = _REASONS.get(error.errno or 0, other)
+    return _not_started(argv, cause, reason, advice)
+
+
+def _not_started(argv: Sequence[str], cause: Cause, reason: str, advice: str) -> CLIError:
+    evidence = Evidence(argv=tuple(redact(word[:_LONGEST_ARGUMENT]) for word in argv))
+    message = f"{argv[0]} cannot be started: {reason}"
+    return CLIError(message, cause=cause, advice=advice, evidence=evidence)
+
+
+def _not_there(argv: Sequence[str]) -> CLIError:
+    if os.path.exists(argv[0]):
+        return _not_started(argv, Cause.REFUSED, "the system cannot load it", _INTERPRETER)
+    return CLINotFoundError(f"There is no program {argv[0]}")

@@ -128,7 +128,7 @@ class Child:
 
         Other children of ours that run are left out: only their own descendants matter.
         """
-        table = process_table(without=guardian().groups)
+        table = process_table(without=guardian().listed)
         is_alive = not self.poll()
         family = descendants(self.pid, table) if is_alive else []
         if has_proc():
