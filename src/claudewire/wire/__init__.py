@@ -37,12 +37,10 @@ from .types.blocks import *  # noqa: F403
 from .types.cli_requests import *  # noqa: F403
 from .types.configs import *  # noqa: F403
 from .types.control import *  # noqa: F403
-from .types.hook_outputs import *  # noqa: F403
 from .types.hooks import *  # noqa: F403
 from .types.host_requests import *  # noqa: F403
 from .types.messages import *  # noqa: F403
 from .types.permissions import *  # noqa: F403
-from .types.questions import *  # noqa: F403
 from .types.stream import *  # noqa: F403
 from .types.system import *  # noqa: F403
 from .types.usage import *  # noqa: F403

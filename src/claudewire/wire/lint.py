@@ -32,6 +32,7 @@ from .types.cli_requests import (
     HookCallback,
     McpMessage,
     McpResponse,
+    questions_of,
 )
 from .types.control import (
     Answer,
@@ -41,10 +42,9 @@ from .types.control import (
     Response,
     UnexpectedMessage,
 )
-from .types.hook_outputs import HookOutput
+from .types.hooks import HookOutput
 from .types.messages import SessionCreatedMessage, UnknownMessage, UnknownSystemMessage
 from .types.permissions import PermissionResultAllow, PermissionResultDeny
-from .types.questions import questions_of
 
 Capture = bytes | str | Iterable[bytes | str]
 Severity = Literal["error", "outdated", "suspicious", "info"]
