@@ -20,8 +20,7 @@ from ..options import DECLARATIONS, Options, configured_servers, given_options
 from ..transport import Configurable, Launch, Transport, check_platform, spawn
 from ..wire import AUTO, RELEASED
 from .cli_path import find_cli
-from .delivery import arguments, environment
-from .private_files import PrivateFiles
+from .delivery import PrivateFiles, arguments, environment
 
 SIMULATED = "simulated"
 """The name of the CLI inside this process."""
