@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 import anyio.to_thread
 
-from ..concurrency import check_function, function_name
 from ..errors import CLINotFoundError, OptionsError
 from ..options import DECLARATIONS, Options, configured_servers, given_options
 from ..transport import Configurable, Launch, Transport, check_platform, spawn
@@ -43,7 +42,6 @@ def check_transport(transport: object, options: Options) -> None:
         OptionsError: it is neither.
     """
     if transport is None or (callable(transport) and not isinstance(transport, type)):
-        check_connect(transport)
         return
     if not _is_transport(transport):
         raise OptionsError(
@@ -65,20 +63,10 @@ def check_connect(connect: object) -> None:
     Raises:
         OptionsError: it is not; it may be a single transport.
     """
-    if connect is None:
-        return
-    if isinstance(connect, type) or not callable(connect):
+    if connect is not None and (isinstance(connect, type) or not callable(connect)):
         raise OptionsError(
             f"A pool needs a function that makes transports, not one transport: {connect!r}"
         )
-    try:
-        if (signature := check_function(connect)) is not None:
-            signature.bind(object())
-    except TypeError:
-        raise OptionsError(
-            "A function in transport is called with one argument, the Launch, and returns a "
-            f"Transport; {function_name(connect)} cannot be called that way"
-        ) from None
 
 
 def _is_transport(transport: object) -> bool:

@@ -261,7 +261,9 @@ class ProcessTransport:
                 await self._end_process()
                 tasks.cancel_scope.cancel()
         if not await self._end_rest():
-            raise self._not_killed()
+            message = f"Process {self.pid}, or a process that it has started, cannot be killed"
+            log.error(message)
+            raise CLIError(message, evidence=Evidence(pid=self.pid))
 
     async def _end_process(self) -> None:
         self._child.note_descendants()
@@ -283,11 +285,6 @@ class ProcessTransport:
             await anyio.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
         return True
-
-    def _not_killed(self) -> CLIError:
-        message = f"Process {self.pid}, or a process that it has started, cannot be killed"
-        log.error(message)
-        return CLIError(message, evidence=Evidence(pid=self.pid))
 
     def _release(self) -> None:
         for stream in (self._stdin, self._stdout, self._stderr):
@@ -317,44 +314,21 @@ def _kill_unclosed(child: Child, cleanup: list[Callable[[], object]]) -> None:
 _LONGEST_ARGUMENT = 200
 """Characters of an argument that are kept as evidence."""
 
-_INTERPRETER = (
+_OTHER_LIBRARY = (
     "Either the program that its first line names is missing (is Node.js installed?), or it is "
     "a binary for another C library: one for glibc does not run on Alpine Linux, nor one for musl "
     "elsewhere."
 )
-_REASONS: dict[int, tuple[Cause, str, str]] = {
-    errno.E2BIG: (
-        Cause.TOO_LONG,
-        "the command line is too long",
-        "Pass long strings in a file, or in the initialize request.",
-    ),
-    errno.EACCES: (
-        Cause.REFUSED,
-        "it is not executable, or its directory cannot be entered",
-        "Make it executable (chmod +x), and check that its file system is not mounted noexec.",
-    ),
-    errno.EPERM: (
-        Cause.REFUSED,
-        "that is not permitted",
-        "Only a privileged process can start one as another user.",
-    ),
-    errno.ENOEXEC: (
-        Cause.REFUSED,
-        "it is not a program for this machine",
-        "Install the CLI that was built for this system and processor.",
-    ),
-    errno.ENOMEM: (Cause.OUT_OF_MEMORY, "there is not enough memory", "Run fewer at once."),
-    errno.EAGAIN: (
-        Cause.REFUSED,
-        "there are too many processes",
-        "Run fewer at once, or raise the limit (ulimit -u).",
-    ),
-    errno.EMFILE: (
-        Cause.REFUSED,
-        "this process has too many open files",
-        "Run fewer at once, or raise the limit (ulimit -n).",
-    ),
-    errno.ENFILE: (Cause.REFUSED, "the system has too many open files", "Run fewer at once."),
+_ADVICE: dict[int, tuple[Cause, str]] = {
+    errno.E2BIG: (Cause.TOO_LONG, "Pass long strings in a file."),
+    errno.EACCES: (Cause.REFUSED, "Make it executable (chmod +x); its mount may be noexec, too."),
+    errno.EAGAIN: (Cause.REFUSED, "Run fewer at once, or raise the limit (ulimit -u)."),
+    errno.EMFILE: (Cause.REFUSED, "Run fewer at once, or raise the limit (ulimit -n)."),
+    errno.ENFILE: (Cause.REFUSED, "Run fewer at once."),
+    errno.ENOENT: (Cause.REFUSED, _OTHER_LIBRARY),
+    errno.ENOEXEC: (Cause.REFUSED, "Install the CLI that was built for this system."),
+    errno.ENOMEM: (Cause.OUT_OF_MEMORY, "Run fewer at once."),
+    errno.EPERM: (Cause.REFUSED, "Only a privileged process can start one as another user."),
 }
 
 
@@ -364,20 +338,9 @@ def _explained(error: Exception, argv: Sequence[str], cwd: Path | None) -> Error
         return OptionsError(f"The working directory {cwd} does not exist, or is not a directory")
     if not isinstance(error, OSError):
         return OptionsError(f"The command cannot be started: {error}")
-    if error.errno == errno.ENOENT:
-        return _not_there(argv)
-    other = (Cause.UNKNOWN, error.strerror or str(error), "")
-    cause, reason, advice = _REASONS.get(error.errno or 0, other)
-    return _not_started(argv, cause, reason, advice)
-
-
-def _not_started(argv: Sequence[str], cause: Cause, reason: str, advice: str) -> CLIError:
+    if error.errno == errno.ENOENT and not os.path.exists(argv[0]):
+        return CLINotFoundError(f"There is no program {argv[0]}")
+    cause, advice = _ADVICE.get(error.errno or 0, (Cause.UNKNOWN, ""))
+    message = f"{argv[0]} cannot be started: {error.strerror or error}"
     evidence = Evidence(argv=tuple(redact(word[:_LONGEST_ARGUMENT]) for word in argv))
-    message = f"{argv[0]} cannot be started: {reason}"
     return CLIError(message, cause=cause, advice=advice, evidence=evidence)
-
-
-def _not_there(argv: Sequence[str]) -> CLIError:
-    if os.path.exists(argv[0]):
-        return _not_started(argv, Cause.REFUSED, "the system cannot load it", _INTERPRETER)
-    return CLINotFoundError(f"There is no program {argv[0]}")

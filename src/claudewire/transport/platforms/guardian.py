@@ -14,7 +14,6 @@ import logging
 import os
 import subprocess
 import threading
-from collections.abc import Collection
 from contextlib import suppress
 from itertools import count
 
@@ -104,7 +103,8 @@ class Guardian:
         self._lock = threading.RLock()
         self._mark = f"{os.urandom(16).hex()}-"
         self._numbers = count(1)
-        self._listed: set[int | str] = set()
+        self.listed: set[int | str] = set()
+        """The process groups and folders that are watched."""
         self._shell: subprocess.Popen[bytes] | None = None
         self._pipe: int | None = None
 
@@ -113,11 +113,6 @@ class Guardian:
         """The process id of the shell; None while there is none."""
         return None if self._shell is None else self._shell.pid
 
-    @property
-    def listed(self) -> Collection[int | str]:
-        """The process groups and folders that are watched."""
-        return self._listed
-
     def new_mark(self) -> str:
         """Make a mark for a child and all that it starts. See `marks`."""
         return f"{self._mark}{next(self._numbers)}"
@@ -125,14 +120,14 @@ class Guardian:
     def watch(self, item: int | str) -> None:
         """End a process group, or delete a folder, when we end."""
         with self._lock:
-            self._listed.add(item)
+            self.listed.add(item)
             self._tell(f"+ {item}\n")
 
     def forget(self, item: int | str) -> None:
         """Leave a folder alone from now on, or a group whose leader is about to be reaped."""
         with self._lock:
-            if item in self._listed:
-                self._listed.discard(item)
+            if item in self.listed:
+                self.listed.discard(item)
                 self._tell(f"- {item}\n")
 
     def _tell(self, line: str) -> None:
@@ -146,7 +141,7 @@ class Guardian:
             else:
                 return
         # The garbage collector may have started one just now, which knows of this line, too.
-        if self._pipe is None and self._listed:
+        if self._pipe is None and self.listed:
             self._start()
 
     def _start(self) -> None:
@@ -155,7 +150,7 @@ class Guardian:
             theirs, ours = os.pipe()
             os.set_blocking(ours, False)
             self._shell = _shell(theirs, self._mark)
-            known = "".join(f"+ {item}\n" for item in self._listed)
+            known = "".join(f"+ {item}\n" for item in self.listed)
             os.write(ours, os.fsencode(known))
             self._pipe, ours = ours, None
         except OSError as error:
@@ -185,7 +180,7 @@ class Guardian:
     def end(self) -> None:
         """End the guardian, and with it all listed groups."""
         with self._lock:
-            has_groups = any(isinstance(item, int) for item in self._listed)
+            has_groups = any(isinstance(item, int) for item in self.listed)
             if self._pipe is not None and not has_groups:
                 with suppress(OSError):
                     os.write(self._pipe, b".\n")
@@ -195,7 +190,7 @@ class Guardian:
                 with suppress(subprocess.TimeoutExpired):
                     shell.wait(0 if has_groups else _ENDS_WITHIN)
                 shell.returncode = shell.returncode or 0  # it ends later, without a wait
-            self._listed.clear()
+            self.listed.clear()
 
     def abandon(self) -> None:
         """Forget it in a forked child: it is the parent's, and must see the parent's end."""
