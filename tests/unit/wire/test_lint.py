@@ -224,10 +224,6 @@ def test_line_that_cannot_be_written_again_gets_words() -> None:
         ([("<", cancel("z"))], [(1, "unexpected")]),
         ([("<", BASH), ("<", BASH), (">", answer("a", ALLOWED))], [(2, "unexpected")]),
         (
-            [(">", INTERRUPT), ("<", answer("2")), (">", INTERRUPT), ("<", answer("2"))],
-            [(3, "unexpected"), (4, "unexpected")],
-        ),
-        (
             [(">", INITIALIZE), (">", request("0", INITIALIZE["request"]))],
             [(1, "unanswered"), (2, "unexpected")],
         ),
