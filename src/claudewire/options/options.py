@@ -7,7 +7,7 @@ import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from functools import cache, partial
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, TypedDict, Unpack
 
@@ -571,7 +571,6 @@ for _name, _declared in DECLARATIONS.items():
     setattr(Options, _name, _declared.default)
 
 
-@cache
 def _type_of(name: str) -> Any:
     annotation = Options.__annotations__[name]
     try:

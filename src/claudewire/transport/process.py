@@ -321,7 +321,7 @@ _OTHER_LIBRARY = (
 )
 _ADVICE: dict[int, tuple[Cause, str]] = {
     errno.E2BIG: (Cause.TOO_LONG, "Pass long strings in a file."),
-    errno.EACCES: (Cause.REFUSED, "Make it executable (chmod +x); its mount may be noexec, too."),
+    errno.EACCES: (Cause.REFUSED, "Make it executable (chmod +x), on a mount without noexec."),
     errno.EAGAIN: (Cause.REFUSED, "Run fewer at once, or raise the limit (ulimit -u)."),
     errno.EMFILE: (Cause.REFUSED, "Run fewer at once, or raise the limit (ulimit -n)."),
     errno.ENFILE: (Cause.REFUSED, "Run fewer at once."),

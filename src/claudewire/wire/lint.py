@@ -1,10 +1,9 @@
 """Explain, line by line, errors, outdated and suspicious parts of a capture of the wire.
 
-A capture is JSON Lines. Either its lines are those that the CLI wrote; or it is a recording, where
-each line is an object that has the protocol's line in `line` and its direction in `dir`: `>` from
-the host to the CLI, `<` from the CLI to the host, and `!` for text on stderr, which is passed over.
-A recording may begin with a header (`claudewire`), and say where a stream ended (`eof`) and how the
-CLI exited (`exit`).
+A capture is JSON Lines: the output of a CLI, or a recording. Each line of a recording is an object
+with a line of the protocol in `line` and its direction in `dir`: `>` from the host to the CLI, `<`
+from the CLI to the host, `!` for text on stderr, which is passed over. It may begin with a header
+(`claudewire`), and report the end of a stream (`eof`) and the exit of the CLI (`exit`).
 
 Two connections follow the conversation, one for each party: a line that its receiver did not expect
 is a finding, and requests that are open at the end have no answer.
@@ -271,7 +270,7 @@ class _Linter:
         return sorted(self.findings, key=lambda finding: finding.line)
 
 
-# --- a line by itself ----------------------------------------------------------------------------
+# --- single lines --------------------------------------------------------------------------------
 
 
 def _checks_of_line(said: _Said) -> Iterator[Finding]:

@@ -140,7 +140,7 @@ class Guardian:
                 self._dismiss()
             else:
                 return
-        # The garbage collector may have started one just now, which knows of this line, too.
+        # The garbage collector may have started one just now, which knows of this line already.
         if self._pipe is None and self.listed:
             self._start()
 
