@@ -83,7 +83,6 @@ class LiveBlock:
     deltas: list[dict[str, Any]] = field(default_factory=list)
     change: BlockChange = "started"
     added: str = ""
-    _started: bool = False
     _parts: list[str] = field(default_factory=list)
     _json: list[str] = field(default_factory=list)
 
@@ -113,11 +112,6 @@ class LiveBlock:
         return self.result.text if isinstance(self.result, ToolResultBlock) else ""
 
     # --- changes, by the assembler ---------------------------------------------------------------
-
-    def _begin(self, block: Block) -> None:
-        """Begin with the first form of the block, usually empty."""
-        self._started = True
-        self._describe(block)
 
     def _confirm(self, block: Block, *, aborted: bool = False) -> None:
         """Replace the pieces by the whole block that the CLI has sent."""
@@ -343,13 +337,10 @@ class Assembler:
         self, current: _Message, live: LiveBlock | None, event: ContentBlockStart, agent: str | None
     ) -> Changed:
         gone: Changed = []
-        if live is not None and not live._started:  # the whole has come before
-            live._started = True
-            return []
         if live is not None:  # another message, whose start was not seen
             current, gone = self._message(agent, None, starts=True)
         live = self._new(current, "", agent, event.index)
-        live._begin(event.content_block)
+        live._describe(event.content_block)
         self._know_tool(live)
         return [*gone, live]
 
