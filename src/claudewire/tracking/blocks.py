@@ -147,9 +147,8 @@ class LiveBlock:
 
 def _joined(parts: list[str]) -> str:
     # Joined on access, so that many small pieces do not cost the square of their number.
-    if len(parts) > 1:
-        parts[:] = ["".join(parts)]
-    return parts[0] if parts else ""
+    parts[:] = ["".join(parts)]
+    return parts[0]
 
 
 _DELTAS: dict[type[Delta], str] = {
