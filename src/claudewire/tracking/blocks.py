@@ -192,11 +192,8 @@ class _Message:
     def at(self, index: int) -> LiveBlock | None:
         return next((live for live in self.blocks if live.index == index), None)
 
-    def find(self, index: int, content: list[Block]) -> LiveBlock | None:
+    def find(self, block: Block) -> LiveBlock | None:
         """Find the pieces of a block that the CLI now sends as a whole."""
-        block = content[index]
-        if len(content) > 1 and index < len(self.blocks) and self.blocks[index].block == block:
-            return self.blocks[index]  # this line repeats all blocks of the message so far
         tool = getattr(block, "id", None)
         known = next((live for live in self.blocks if tool and live.tool_use_id == tool), None)
         if known is not None:
@@ -368,7 +365,7 @@ class Assembler:
         content = line.content
         places = self._lines.get(line.uuid or "", [])[: len(content)]
         for index in range(len(places), len(content)):
-            live = message.find(index, content)
+            live = message.find(content[index])
             if live is None or live in places:
                 last = max((it.index for it in message.blocks), default=-1)
                 kind = _kind_of(content[index])
