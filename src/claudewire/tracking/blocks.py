@@ -307,8 +307,7 @@ class Assembler:
                 current.rename(id)
             return current, []
         gone = [] if current is None else self._remove(current.abandoned)
-        if current is None or current.id is None or current.id != id:
-            current = self._messages[agent] = _Message(id)
+        current = self._messages[agent] = _Message(id)
         return current, gone
 
     # --- pieces ----------------------------------------------------------------------------------
