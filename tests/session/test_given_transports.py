@@ -145,7 +145,7 @@ async def test_transport_function_must_return_a_transport(made: Any) -> None:
 async def test_transport_serves_one_session() -> None:
     cli = SimulatedCLI(echo)
     assert (await claudewire.run("hi", transport=cli)).text == "hi"
-    with pytest.raises(OptionsError, match="belongs to another session"):
+    with pytest.raises(OptionsError, match="each session needs a SimulatedCLI of its own"):
         await claudewire.run("hi", transport=cli)
     with pytest.raises(OptionsError, match="each session needs a SimulatedCLI of its own"):
         await claudewire.run("hi", transport=lambda launch: cli)

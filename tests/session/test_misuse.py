@@ -46,10 +46,6 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"can_use_tool": print}, "on_permission"),
     ({"timeout": 5}, "timeouts="),
     ({"transport": "simulated"}, "transport must be a Transport, or a function that makes one"),
-    (
-        {"transport": lambda: SimulatedCLI(echo)},
-        "called with one argument, the Launch, and returns a Transport; .*lambda> cannot be called",
-    ),
     ({"transport": SimulatedCLI}, "transport must be a Transport, .*got <class"),
 ]
 

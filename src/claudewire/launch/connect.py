@@ -5,23 +5,19 @@ from __future__ import annotations
 import inspect
 import shlex
 import warnings
-import weakref
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import anyio.to_thread
 
-from ..concurrency import check_function, function_name
 from ..errors import CLINotFoundError, OptionsError
 from ..options import DECLARATIONS, Options, configured_servers, given_options
 from ..transport import Configurable, Launch, Transport, check_platform, spawn
 from ..wire import AUTO, RELEASED
 from .cli_path import find_cli
-from .delivery import arguments, environment
-from .private_files import PrivateFiles
+from .delivery import PrivateFiles, arguments, environment
 
 SIMULATED = "simulated"
 """The name of the CLI inside this process."""
@@ -44,7 +40,6 @@ def check_transport(transport: object, options: Options) -> None:
         OptionsError: it is neither.
     """
     if transport is None or (callable(transport) and not isinstance(transport, type)):
-        check_connect(transport)
         return
     if not _is_transport(transport):
         raise OptionsError(
@@ -66,20 +61,10 @@ def check_connect(connect: object) -> None:
     Raises:
         OptionsError: it is not; it may be a single transport.
     """
-    if connect is None:
-        return
-    if isinstance(connect, type) or not callable(connect):
+    if connect is not None and (isinstance(connect, type) or not callable(connect)):
         raise OptionsError(
             f"A pool needs a function that makes transports, not one transport: {connect!r}"
         )
-    try:
-        if (signature := check_function(connect)) is not None:
-            signature.bind(object())
-    except TypeError:
-        raise OptionsError(
-            "A function in transport is called with one argument, the Launch, and returns a "
-            f"Transport; {function_name(connect)} cannot be called that way"
-        ) from None
 
 
 def _is_transport(transport: object) -> bool:
@@ -139,20 +124,19 @@ async def open_transport(
 
         transport = SimulatedCLI(dialect=RELEASED if options.dialect == AUTO else options.dialect)
     if transport is not None and not callable(transport):
-        return Connected(transport, _configure(_unused(transport), options))
-    if transport is None:
+        return Connected(transport, _configure(transport, options))
+    connect: Connect | None = transport
+    if connect is None:
         check_platform()
+        times = options.timeouts
+        connect = partial(spawn, terminate_after=times.terminate, kill_after=times.kill)
     # Files are found, read and written, perhaps on a slow disk.
     launch = await anyio.to_thread.run_sync(partial(launch_of, options, is_here=transport is None))
-    if transport is not None:
-        made = transport(launch)
-        made = await made if inspect.isawaitable(made) else made
-        if not _is_transport(made):
-            raise OptionsError(f"The function in transport returned {made!r}, not a Transport")
-        return Connected(made, _configure(made, options) or launch.argv)
-    timeouts = options.timeouts
-    process = await spawn(launch, terminate_after=timeouts.terminate, kill_after=timeouts.kill)
-    return Connected(process, launch.argv)
+    made = connect(launch)
+    made = await made if inspect.isawaitable(made) else made
+    if not _is_transport(made):
+        raise OptionsError(f"The function in transport returned {made!r}, not a Transport")
+    return Connected(made, _configure(made, options) or launch.argv)
 
 
 def launch_of(options: Options, *, is_here: bool = True) -> Launch:
@@ -196,26 +180,6 @@ def _for_a_shell(command: Sequence[str], words: Sequence[str]) -> Sequence[str]:
     if Path(command[0]).stem.lower() != "ssh":
         return words
     return tuple(map(shlex.quote, words))
-
-
-_used: weakref.WeakSet[Transport] = weakref.WeakSet()
-"""The transports that a session has, or had."""
-
-
-def _unused(transport: Transport) -> Transport:
-    """Return the transport if no session has had it.
-
-    Raises:
-        OptionsError: a session has closed it, or will.
-    """
-    with suppress(TypeError):  # it cannot be hashed, or has no weak references
-        if transport in _used:
-            raise OptionsError(
-                f"{transport!r} belongs to another session. A session closes its transport: give "
-                "each its own, or a function that makes them"
-            )
-        _used.add(transport)
-    return transport
 
 
 def _configure(transport: Transport, options: Options) -> tuple[str, ...]:

@@ -23,16 +23,19 @@ elsewhere: the behavior of the dialect names the places.
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
+import weakref
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 
 from .._package import __version__
-from ..errors import OptionsError
+from ..errors import CLIError, OptionsError
 from ..options import DECLARATIONS, Options, configured_servers, given_options
+from ..transport import forget_folder, watch_folder
 from ..wire import HookMatcher, Initialize, Place, PluginConfig, behavior_of
-from .private_files import PrivateFiles
 
 # --- the command line ----------------------------------------------------------------------------
 
@@ -283,3 +286,60 @@ def environment(options: Options) -> dict[str, str]:
             variables[variable] = "true" if value is True else str(value)
     variables |= options.env
     return {name: value for name, value in variables.items() if value is not None}
+
+
+# --- private files -------------------------------------------------------------------------------
+
+
+class PrivateFiles:
+    """A private directory (0700) with private files (0600), made when first needed.
+
+    The files must stay until the CLI has exited. The rest is deleted with this object, or when the
+    interpreter exits; and by the guardian if this process is killed.
+
+    Attributes:
+        folder: the directory; None if there are no files.
+    """
+
+    def __init__(self) -> None:
+        self.folder: str | None = None
+        self._delete: weakref.finalize[..., PrivateFiles] | None = None
+
+    def write(self, name: str, text: str) -> str:
+        """Write a new file, and return its path.
+
+        Raises:
+            CLIError: the file cannot be written.
+        """
+        try:
+            if self.folder is None:
+                self.folder = os.path.abspath(tempfile.mkdtemp(prefix="claudewire-"))
+                self._delete = weakref.finalize(self, _delete, self.folder, os.getpid())
+                watch_folder(self.folder)
+            path = os.path.join(self.folder, name)
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
+                file.write(text)
+        except OSError as error:
+            raise CLIError(
+                f"The file {name} for the CLI could not be written: {error}",
+                advice="Check that the directory for temporary files has space, and is yours.",
+            ) from error
+        return path
+
+    def delete(self) -> None:
+        """Delete all the files. It is safe to call twice."""
+        if self._delete is not None:
+            self._delete()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.delete()
+
+
+def _delete(folder: str, owner: int) -> None:
+    if os.getpid() == owner:  # a fork leaves the files of its parent alone
+        shutil.rmtree(folder, ignore_errors=True)
+        forget_folder(folder)

@@ -14,7 +14,6 @@ from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from contextvars import ContextVar
 from difflib import get_close_matches
-from functools import cache
 from pathlib import Path
 from types import MappingProxyType, NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -203,13 +202,8 @@ def _encoded(value: Any) -> Any:
 
 def check_fields(value: Any, prefix: str, **least: int) -> None:
     """Check the fields of an object against their annotations; some have a lowest number."""
-    for name, kind in _hints(value.__class__).items():
+    for name, kind in get_type_hints(value.__class__).items():
         checked(f"{prefix}.{name}", getattr(value, name), kind, least=least.get(name))
-
-
-@cache
-def _hints(kind: Any) -> dict[str, Any]:
-    return get_type_hints(kind)
 
 
 def absolute(value: Any) -> Any:

@@ -7,7 +7,7 @@ import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from functools import cache, partial
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, TypedDict, Unpack
 
@@ -136,6 +136,12 @@ def option(default: Any, flag: str | None = None, **how: Any) -> Any:
     return Declaration(default, flag, **how)
 
 
+def _prompt(flag: str) -> Any:
+    """Declare a prompt: a string, or a `Path` to a file, for which there is another flag."""
+    flags = (f"{flag}-file", flag)
+    return option(None, flags=flags, check=checks.prompt, place="prompt", is_secret=True)
+
+
 def _extra_words(extra: Mapping[str, Any]) -> Iterator[str]:
     for name, value in extra.items():
         values = value if isinstance(value, tuple) else [value]
@@ -220,29 +226,13 @@ class Options:
 
     # --- prompts ---------------------------------------------------------------------------------
 
-    system_prompt: str | os.PathLike[str] | Sequence[str] | None = option(
-        None,
-        flags=("--system-prompt-file", "--system-prompt"),
-        check=checks.prompt,
-        place="prompt",
-        is_secret=True,
-    )
+    system_prompt: str | os.PathLike[str] | Sequence[str] | None = _prompt("--system-prompt")
     """Replaces the CLI's own prompt: a string, a `Path` to a file, or several blocks, which CLIs
     before 2.1.197 ignore. An empty string is an empty prompt."""
-    append_system_prompt: str | os.PathLike[str] | None = option(
-        None,
-        flags=("--append-system-prompt-file", "--append-system-prompt"),
-        check=checks.prompt,
-        place="prompt",
-        is_secret=True,
-    )
+    append_system_prompt: str | os.PathLike[str] | None = _prompt("--append-system-prompt")
     """Extends the system prompt: a string, or a `Path` to a file."""
-    append_subagent_system_prompt: str | os.PathLike[str] | None = option(
-        None,
-        flags=("--append-subagent-system-prompt-file", "--append-subagent-system-prompt"),
-        check=checks.prompt,
-        place="prompt",
-        is_secret=True,
+    append_subagent_system_prompt: str | os.PathLike[str] | None = _prompt(
+        "--append-subagent-system-prompt"
     )
     """Extends the system prompts of subagents: a string, or a `Path` to a file."""
     exclude_dynamic_sections: bool = option(
@@ -581,7 +571,6 @@ for _name, _declared in DECLARATIONS.items():
     setattr(Options, _name, _declared.default)
 
 
-@cache
 def _type_of(name: str) -> Any:
     annotation = Options.__annotations__[name]
     try:

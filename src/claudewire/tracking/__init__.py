@@ -4,8 +4,7 @@ Each class takes one message at a time with `note()`, reads no clock and does no
 `ledger`.
 """
 
-from .assembler import Assembler
-from .blocks import BlockChange, LiveBlock
+from .blocks import Assembler, BlockChange, LiveBlock
 from .budgets import Alert, Budget, BudgetWatch, Level, Metric, SharedBudget
 from .ledger import COUNTED, ContextWindow, Ledger, Models, RateLimit
 from .tasks import TRACKED, BackgroundTask, TaskTable

@@ -36,7 +36,7 @@ METRICS: tuple[Metric, ...] = tuple(_UNITS)
 class Budget:
     """A limit on usage. Use several, for a soft limit and a hard one or for different scopes.
 
-    Each session that is given a budget counts by itself; `SharedBudget` limits several together.
+    Each session counts its own usage; a `SharedBudget` limits several sessions together.
 
     Attributes:
         cost_usd: dollars, by estimate.

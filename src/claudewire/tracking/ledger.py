@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any, Literal, TypeVar
 
-import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
@@ -30,7 +29,6 @@ from ..wire import (
     ResultMessage,
     StreamEvent,
     Usage,
-    prepared,
 )
 from .totals import NOTHING, SYNTHETIC, Price, PriceTable, Totals
 
@@ -256,9 +254,8 @@ class Ledger:
         if self._is_new_process and not _continues(now, before, main or NOTHING):
             before = {}
         self._report, self._is_new_process = now, False
-        since = _convert(message.model_usage_since_last_result, dict[str, ModelUsage])
-        if since is not None:
-            return self._models_of(since)
+        if message.model_usage_since_last_result is not None:
+            return self._models_of(message.model_usage_since_last_result)
         return {
             # Fewer tokens than before: the CLI has begun to count anew.
             name: it - before[name] if name in before and it.covers(before[name]) else it
@@ -330,14 +327,6 @@ def _merged(sums: Mapping[_Key, Totals], more: Mapping[_Key, Totals]) -> dict[_K
     for key in list(merged)[:-KEPT]:
         del merged[key]
     return merged
-
-
-def _convert(value: Any, kind: Any) -> Any:
-    """Read a value without a declared type; None if it is not of this kind."""
-    try:
-        return msgspec.convert(value, prepared(kind))
-    except msgspec.ValidationError:
-        return None
 
 
 _HANDLERS: dict[type[Message], Callable[[Ledger, Any, Turn], None]] = {

@@ -90,47 +90,6 @@ class Configurable(Protocol):
 # --- memory --------------------------------------------------------------------------------------
 
 
-class _Pipe:
-    """A one-way stream of bytes without a limit. Unread bytes can still be read at its end."""
-
-    def __init__(self) -> None:
-        self._bytes = bytearray()
-        self._ended = False
-        self._changed = Signal()
-
-    def put(self, data: bytes) -> None:
-        if self._ended:
-            raise TransportClosed("The transport is closed; nothing more can be sent")
-        self._bytes += data
-        self._changed.notify()
-
-    def end(self) -> None:
-        self._ended = True
-        self._changed.notify()
-
-    def drop(self) -> None:
-        """End it, and drop the unread bytes."""
-        self._bytes.clear()
-        self.end()
-
-    async def get(self) -> bytes:
-        # Before anything is taken out, so that nothing is lost if the reader is cancelled here.
-        await anyio.lowlevel.checkpoint()
-        await self._changed.until(lambda: bool(self._bytes) or self._ended)
-        data = bytes(self._bytes)
-        self._bytes.clear()
-        return data
-
-
-class _Side:
-    """All that one side sends to the other."""
-
-    def __init__(self) -> None:
-        self.output, self.stderr = _Pipe(), _Pipe()
-        self.has_exited = anyio.Event()
-        self.status: int | None = None
-
-
 class MemoryTransport:
     """One side of a pair in memory, made by `memory_pair`.
 
@@ -138,61 +97,83 @@ class MemoryTransport:
     also writes to stderr and sets the exit status, with `send_stderr` and `exit`.
     """
 
-    def __init__(self, ours: _Side, theirs: _Side) -> None:
-        self._ours = ours
-        self._theirs = theirs
+    def __init__(self) -> None:
+        self._peer = self
+        # Bytes that the peer has not received, and the end of each stream.
+        self._output, self._stderr = bytearray(), bytearray()
+        self._ended = self._exited = False
+        self._status: int | None = None
+        self._changed = Signal()
 
     async def send(self, data: bytes) -> None:
         """Write all of `data`. If this is cancelled, nothing was written."""
         await anyio.lowlevel.checkpoint()
-        self._ours.output.put(data)
+        self._put(self._output, data, self._ended)
 
     async def send_eof(self) -> None:
         """Close our direction: nothing more will be sent."""
         await anyio.lowlevel.checkpoint()
-        self._ours.output.end()
+        self._end()
 
     async def receive(self) -> bytes:
         """Wait for some bytes; `b""` when there will be no more."""
-        return await self._theirs.output.get()
+        peer = self._peer
+        return await peer._take(peer._output, lambda: peer._ended)
 
     async def receive_stderr(self) -> bytes:
         """Wait for some bytes of the peer's stderr."""
-        return await self._theirs.stderr.get()
+        peer = self._peer
+        return await peer._take(peer._stderr, lambda: peer._exited)
 
     def send_stderr(self, data: bytes) -> None:
         """Write to the stderr that the other side reads."""
-        self._ours.stderr.put(data)
+        self._put(self._stderr, data, self._exited)
 
     def exit(self, status: int) -> None:
         """Exit as a process does: the status is set, all sent bytes can still be read."""
-        self._ours.output.end()
-        self._ours.stderr.end()
-        self._theirs.output.end()
-        if self._ours.status is None:
-            self._ours.status = status
-        self._ours.has_exited.set()
+        if self._status is None:
+            self._status = status
+        self._end(exited=True)
+        self._peer._end()
 
     async def wait(self) -> int | None:
         """Wait until the peer has ended; None if it set no status."""
-        await self._theirs.has_exited.wait()
-        return self._theirs.status
+        peer = self._peer
+        await peer._changed.until(lambda: peer._exited)
+        return peer._status
 
     async def aclose(self) -> None:
         """Close both directions. Pending calls on either side return with the end.
 
         Sent bytes can still be read by the other side; unread bytes here are dropped.
         """
-        self._ours.output.end()
-        self._ours.stderr.end()
-        self._theirs.output.drop()
-        self._theirs.stderr.drop()
-        self._ours.has_exited.set()
-        self._theirs.has_exited.set()
+        self._peer._output.clear()
+        self._peer._stderr.clear()
+        self._end(exited=True)
+        self._peer._end(exited=True)
         await anyio.lowlevel.checkpoint()
+
+    def _put(self, buffer: bytearray, data: bytes, has_ended: bool) -> None:
+        if has_ended:
+            raise TransportClosed("The transport is closed; nothing more can be sent")
+        buffer += data
+        self._changed.notify()
+
+    def _end(self, *, exited: bool = False) -> None:
+        self._ended, self._exited = True, self._exited or exited
+        self._changed.notify()
+
+    async def _take(self, buffer: bytearray, has_ended: Callable[[], bool]) -> bytes:
+        # Before anything is taken out, so that nothing is lost if the reader is cancelled here.
+        await anyio.lowlevel.checkpoint()
+        await self._changed.until(lambda: bool(buffer) or has_ended())
+        data = bytes(buffer)
+        buffer.clear()
+        return data
 
 
 def memory_pair() -> tuple[MemoryTransport, MemoryTransport]:
     """Make two connected transports: one for the application, one for the simulated CLI."""
-    left, right = _Side(), _Side()
-    return MemoryTransport(left, right), MemoryTransport(right, left)
+    left, right = MemoryTransport(), MemoryTransport()
+    left._peer, right._peer = right, left
+    return left, right

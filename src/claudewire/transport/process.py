@@ -11,19 +11,22 @@ received.
 
 from __future__ import annotations
 
+import errno
 import logging
+import os
 import sys
 import time
 import warnings
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from pathlib import Path
 
 import anyio
 import anyio.lowlevel
 
 from ..concurrency import in_trio
-from ..errors import Cause, CLIError, Evidence
+from ..errors import Cause, CLIError, CLINotFoundError, Error, Evidence, OptionsError, redact
 from .base import Launch
 from .pipes import PipeReader, PipeWriter
 from .platforms import Child, start
@@ -75,10 +78,8 @@ async def spawn(
         # runs without an owner.
         child = start(launch.argv, env=launch.env, cwd=launch.cwd, user=user)
     except (OSError, ValueError, LookupError) as error:
-        from .spawn_errors import explained
-
         _clean_up(cleanup)
-        raise explained(error, launch.argv, launch.cwd) from error
+        raise _explained(error, launch.argv, launch.cwd) from error
     except BaseException:
         _clean_up(cleanup)
         raise
@@ -260,7 +261,9 @@ class ProcessTransport:
                 await self._end_process()
                 tasks.cancel_scope.cancel()
         if not await self._end_rest():
-            raise self._not_killed()
+            message = f"Process {self.pid}, or a process that it has started, cannot be killed"
+            log.error(message)
+            raise CLIError(message, evidence=Evidence(pid=self.pid))
 
     async def _end_process(self) -> None:
         self._child.note_descendants()
@@ -283,11 +286,6 @@ class ProcessTransport:
             pause = min(2 * pause, _LONGEST_PAUSE)
         return True
 
-    def _not_killed(self) -> CLIError:
-        message = f"Process {self.pid}, or a process that it has started, cannot be killed"
-        log.error(message)
-        return CLIError(message, evidence=Evidence(pid=self.pid))
-
     def _release(self) -> None:
         for stream in (self._stdin, self._stdout, self._stderr):
             stream.close()
@@ -309,3 +307,40 @@ def _kill_unclosed(child: Child, cleanup: list[Callable[[], object]]) -> None:
     if not was_killed:
         message = f"The process {child.pid} was never closed, so it has been killed"
         warnings.warn(message, ResourceWarning, stacklevel=2)
+
+
+# --- failures to start ----------------------------------------------------------------------------
+
+_LONGEST_ARGUMENT = 200
+"""Characters of an argument that are kept as evidence."""
+
+_OTHER_LIBRARY = (
+    "Either the program that its first line names is missing (is Node.js installed?), or it is "
+    "a binary for another C library: one for glibc does not run on Alpine Linux, nor one for musl "
+    "elsewhere."
+)
+_ADVICE: dict[int, tuple[Cause, str]] = {
+    errno.E2BIG: (Cause.TOO_LONG, "Pass long strings in a file."),
+    errno.EACCES: (Cause.REFUSED, "Make it executable (chmod +x), on a mount without noexec."),
+    errno.EAGAIN: (Cause.REFUSED, "Run fewer at once, or raise the limit (ulimit -u)."),
+    errno.EMFILE: (Cause.REFUSED, "Run fewer at once, or raise the limit (ulimit -n)."),
+    errno.ENFILE: (Cause.REFUSED, "Run fewer at once."),
+    errno.ENOENT: (Cause.REFUSED, _OTHER_LIBRARY),
+    errno.ENOEXEC: (Cause.REFUSED, "Install the CLI that was built for this system."),
+    errno.ENOMEM: (Cause.OUT_OF_MEMORY, "Run fewer at once."),
+    errno.EPERM: (Cause.REFUSED, "Only a privileged process can start one as another user."),
+}
+
+
+def _explained(error: Exception, argv: Sequence[str], cwd: Path | None) -> Error:
+    """Turn the system's error into one with advice."""
+    if cwd is not None and not os.path.isdir(cwd):
+        return OptionsError(f"The working directory {cwd} does not exist, or is not a directory")
+    if not isinstance(error, OSError):
+        return OptionsError(f"The command cannot be started: {error}")
+    if error.errno == errno.ENOENT and not os.path.exists(argv[0]):
+        return CLINotFoundError(f"There is no program {argv[0]}")
+    cause, advice = _ADVICE.get(error.errno or 0, (Cause.UNKNOWN, ""))
+    message = f"{argv[0]} cannot be started: {error.strerror or error}"
+    evidence = Evidence(argv=tuple(redact(word[:_LONGEST_ARGUMENT]) for word in argv))
+    return CLIError(message, cause=cause, advice=advice, evidence=evidence)

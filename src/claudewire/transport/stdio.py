@@ -16,13 +16,11 @@ from typing import Any, NamedTuple
 import anyio
 import anyio.to_thread
 
-from ..concurrency import Mailbox
+from ..concurrency import Mailbox, MailboxClosed
 from ..errors import TransportClosed
 from .base import Transport
 
 CHUNK = 64 * 1024
-READ_AHEAD = 16
-"""Chunks that are read from stdin before the other end has taken the first of them."""
 
 
 class Pipes(NamedTuple):
@@ -53,7 +51,7 @@ async def relay(
     """
     try:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_send, transport, _Reader(pipes.stdin))
+            tasks.start_soon(_send, transport, pipes.stdin)
             if signals is not None:
                 tasks.start_soon(signals)
             async with anyio.create_task_group() as outputs:
@@ -73,38 +71,21 @@ def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
     return error
 
 
-class _Reader:
-    """Reads a file descriptor in a thread, because others may share it and it may be a terminal."""
-
-    def __init__(self, fd: int) -> None:
-        self._fd = fd
-        self._chunks: Mailbox[bytes] = Mailbox()
-        self._room = threading.Semaphore(READ_AHEAD)
-        # A daemon: nothing can wake a thread that reads from a terminal.
-        threading.Thread(target=self._read, name="claudewire relay", daemon=True).start()
-
-    async def next(self) -> bytes:
-        data = await self._chunks.get()
-        self._room.release()
-        return data
-
-    def _read(self) -> None:
-        is_open = True
-        while is_open:
-            self._room.acquire()
-            try:
-                data = os.read(self._fd, CHUNK)
-            except OSError:  # it was closed
-                data = b""
-            self._chunks.put(data)
-            is_open = bool(data)
+def _read_all(fd: int, chunks: Mailbox[bytes]) -> None:
+    with suppress(OSError):  # it was closed
+        while data := os.read(fd, CHUNK):
+            chunks.put(data)
+    chunks.close()
 
 
-async def _send(transport: Transport, reader: _Reader) -> None:
-    # An end that no longer reads may still write.
-    with suppress(TransportClosed):
-        while data := await reader.next():
-            await transport.send(data)
+async def _send(transport: Transport, fd: int) -> None:
+    chunks: Mailbox[bytes] = Mailbox()
+    # A daemon: nothing can wake a thread that reads from a terminal.
+    threading.Thread(target=_read_all, args=(fd, chunks), daemon=True).start()
+    with suppress(TransportClosed):  # an end that no longer reads may still write
+        with suppress(MailboxClosed):
+            while True:
+                await transport.send(await chunks.get())
         await transport.send_eof()
 
 

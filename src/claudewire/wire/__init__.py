@@ -37,24 +37,14 @@ from .types.blocks import *  # noqa: F403
 from .types.cli_requests import *  # noqa: F403
 from .types.configs import *  # noqa: F403
 from .types.control import *  # noqa: F403
-from .types.hook_outputs import *  # noqa: F403
 from .types.hooks import *  # noqa: F403
 from .types.host_requests import *  # noqa: F403
 from .types.messages import *  # noqa: F403
 from .types.permissions import *  # noqa: F403
-from .types.questions import *  # noqa: F403
 from .types.stream import *  # noqa: F403
 from .types.system import *  # noqa: F403
 from .types.usage import *  # noqa: F403
-from .versions import KNOWN_REQUESTS as KNOWN_REQUESTS
-from .versions import LAST_SILENT as LAST_SILENT
-from .versions import MODES as MODES
-from .versions import NAMES_PROMPTS as NAMES_PROMPTS
-from .versions import TAKES_CANCEL as TAKES_CANCEL
-from .versions import TAKES_CONTEXT as TAKES_CONTEXT
-from .versions import TESTED as TESTED
-from .versions import lacks_request as lacks_request
-from .versions import parse_version as parse_version
+from .versions import *  # noqa: F403
 
 if not _typing.TYPE_CHECKING:
     # For `dir()`, `import *` and the API reference; type checkers see the imports above.

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from contextlib import suppress
 from functools import cache
 from typing import Any, Union
 
@@ -41,7 +40,6 @@ from .types.messages import (
     SessionCreatedMessage,
     UnknownMessage,
     UnknownSystemMessage,
-    UserMessage,
 )
 from .types.system import SYSTEM
 
@@ -154,9 +152,6 @@ def _text(obj: dict[str, Any], key: str) -> str | None:
 # --- writing -------------------------------------------------------------------------------------
 
 _encode = msgspec.json.Encoder().encode
-_WRAPPED = _encode(UNKNOWN)
-_TRANSLATED = frozenset({UserMessage, Request, UnknownMessage, UnknownSystemMessage})
-"""Messages that even the standard dialect changes in writing."""
 
 
 def encode(message: Message, dialect: Dialect, context: WriteContext) -> bytes:
@@ -165,28 +160,19 @@ def encode(message: Message, dialect: Dialect, context: WriteContext) -> bytes:
     Raises:
         LocalProtocolError: it cannot be written as JSON.
     """
-    data = b""
     try:
-        if dialect is STANDARD and type(message) not in _TRANSLATED:
-            with suppress(UnicodeEncodeError):
-                data = _encode(message)
-        if not data or _WRAPPED in data:
-            data = _encode_slowly(message, dialect, context)
+        if isinstance(message, UnknownMessage | UnknownSystemMessage):
+            obj = message.data
+        else:
+            obj = dialect.write(_unwrapped(msgspec.to_builtins(message)), context)
+        try:
+            data = _encode(obj)
+        except UnicodeEncodeError:  # half of a surrogate pair, which only an escape can express
+            data = json.dumps(obj, separators=(",", ":"), allow_nan=False).encode()
     except (msgspec.MsgspecError, TypeError, ValueError, RecursionError) as error:
         raise LocalProtocolError(f"This message cannot be written as JSON: {error}") from error
     # Other readers end a line at U+2028 and U+2029.
     return data.replace(b"\xe2\x80\xa8", b"\\u2028").replace(b"\xe2\x80\xa9", b"\\u2029") + b"\n"
-
-
-def _encode_slowly(message: Message, dialect: Dialect, context: WriteContext) -> bytes:
-    if isinstance(message, UnknownMessage | UnknownSystemMessage):
-        obj = message.data
-    else:
-        obj = dialect.write(_unwrapped(msgspec.to_builtins(message)), context)
-    try:
-        return _encode(obj)
-    except UnicodeEncodeError:  # half of a surrogate pair, which only an escape can express
-        return json.dumps(obj, separators=(",", ":"), allow_nan=False).encode()
 
 
 def _unwrapped(value: Any) -> Any:

@@ -49,8 +49,7 @@ from .types.system import SessionStateChangedMessage
 
 _E = TypeVar("_E", bound=Event)
 
-REMEMBERED = 1024
-"""Number of settled ids that are kept, to refuse their reuse and to explain a late answer."""
+_NOT_WAITING = "no request with this id is waiting"
 
 
 class Connection:
@@ -88,7 +87,6 @@ class Connection:
         self.owed: Mapping[str, Request] = MappingProxyType(self._owed)
         # The dialect of an owed request, and its id on the wire, where they are unusual.
         self._forms: dict[str, tuple[Dialect, str]] = {}
-        self._settled: dict[str, str] = {}
         self._prompts: list[str | None] = []
         self._prompted = self._created = False
         self._session_id = ""
@@ -186,8 +184,7 @@ class Connection:
         request = self._asked.pop(id, None)
         answer = _same_line(codec.answer_from(frame.response, id, request), frame)
         if request is None:
-            return [_unexpected(answer, self._settled.get(id, "no request has this id"))]
-        self._settle(id, "this request has been answered already")
+            return [_unexpected(answer, _NOT_WAITING)]
         self._strike(dropped_prompts(request, answer))
         self._move(self._peer, _kind_of_answer(request, answer))
         # Requests that the CLI had put before we were there to hear them.
@@ -212,7 +209,7 @@ class Connection:
         request = self._owed.pop(cancel.id, None)
         self._forms.pop(cancel.id, None)
         if request is None:
-            return _unexpected(cancel, "no request with this id is waiting")
+            return _unexpected(cancel, _NOT_WAITING)
         self._move(self._peer, _kind_of_cancel(request))
         return cancel
 
@@ -220,7 +217,6 @@ class Connection:
         """Take an `error`, which names no request, for the answer to the oldest that waits."""
         id = next(iter(self._asked))
         request = self._asked.pop(id)
-        self._settle(id, "this request has been answered by an error")
         if isinstance(request.body, Initialize):
             self._hear(recognise_refusal(self.their_dialect))
         failure = Failure(id, error.error.message, error.error.kind, request)
@@ -258,7 +254,7 @@ class Connection:
         elif isinstance(event, Message):
             data = self._encode(event, self.dialect)
             if isinstance(event, Cancel):
-                self._forget(event.id, "this request was withdrawn")
+                del self._asked[event.id]
         else:
             data = b""
             self._owed.clear()
@@ -274,7 +270,7 @@ class Connection:
             LocalProtocolError: no request of ours with this id is waiting.
         """
         kind = self._kind_of(Cancel(id=id))
-        self._forget(id, "this request was given up")
+        del self._asked[id]
         self._move(self.role, kind)
 
     def _check(self, event: Event) -> Kind:
@@ -297,8 +293,8 @@ class Connection:
                 )
             return _kind_of_answer(self._owed[event.id], event)
         if isinstance(event, Request):
-            if not event.id or self._is_used(event.id):
-                raise LocalProtocolError(f"The id {event.id!r} is empty, in use or used before")
+            if not event.id or self._is_open(event.id):
+                raise LocalProtocolError(f"The id {event.id!r} is empty or in use")
             return Kind.INITIALIZE if isinstance(event.body, Initialize) else Kind.REQUEST
         if isinstance(event, Cancel):
             if event.id not in self._asked:
@@ -376,24 +372,15 @@ class Connection:
         if uuids:
             self._prompts[:] = [uuid for uuid in self._prompts if uuid is None or uuid not in uuids]
 
-    def _forget(self, id: str, how: str) -> None:
-        del self._asked[id]
-        self._settle(id, how)
-
-    def _settle(self, id: str, how: str) -> None:
-        self._settled[id] = how
-        if len(self._settled) > REMEMBERED:
-            del self._settled[next(iter(self._settled))]
-
     def _new_id(self) -> str:
         while True:
             self._ids += 1
             id = f"{self.role.value}-{self._ids}"
-            if not self._is_used(id):
+            if not self._is_open(id):
                 return id
 
-    def _is_used(self, id: str) -> bool:
-        return id in self._asked or id in self._owed or id in self._settled
+    def _is_open(self, id: str) -> bool:
+        return id in self._asked or id in self._owed
 
 
 def dropped_prompts(request: Request, answer: Answer | Failure) -> frozenset[str]:

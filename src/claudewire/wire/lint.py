@@ -1,10 +1,9 @@
 """Explain, line by line, errors, outdated and suspicious parts of a capture of the wire.
 
-A capture is JSON Lines. Either its lines are the protocol's own, of one direction; or it is a
-recording, where each line is an object that has the protocol's line in `line` and its
-direction in `dir`: `>` from the host to the CLI, `<` from the CLI to the host, and `!` for text on
-stderr, which is passed over. A recording may begin with a header, and say where a stream ended
-(`eof`) and how the CLI exited (`exit`).
+A capture is JSON Lines: the output of a CLI, or a recording. Each line of a recording is an object
+with a line of the protocol in `line` and its direction in `dir`: `>` from the host to the CLI, `<`
+from the CLI to the host, `!` for text on stderr, which is passed over. It may begin with a header
+(`claudewire`), and report the end of a stream (`eof`) and the exit of the CLI (`exit`).
 
 Two connections follow the conversation, one for each party: a line that its receiver did not expect
 is a finding, and requests that are open at the end have no answer.
@@ -32,6 +31,7 @@ from .types.cli_requests import (
     HookCallback,
     McpMessage,
     McpResponse,
+    questions_of,
 )
 from .types.control import (
     Answer,
@@ -41,12 +41,10 @@ from .types.control import (
     Response,
     UnexpectedMessage,
 )
-from .types.hook_outputs import HookOutput
+from .types.hooks import HookOutput
 from .types.messages import SessionCreatedMessage, UnknownMessage, UnknownSystemMessage
 from .types.permissions import PermissionResultAllow, PermissionResultDeny
-from .types.questions import questions_of
 
-Capture = bytes | str | Iterable[bytes | str]
 Severity = Literal["error", "outdated", "suspicious", "info"]
 
 _IGNORED = "real CLIs ignore it silently: there is no reply, ever"
@@ -164,41 +162,21 @@ class Finding(Record):
         return "".join(it if it.isprintable() else ascii(it)[1:-1] for it in text)
 
 
-def lint(capture: Capture, *, direction: str = "<") -> list[Finding]:
-    """Check every line of a capture; return the findings in the order of the lines.
-
-    Args:
-        capture: the bytes of a file, or its lines.
-        direction: of lines that are not a recording: `>` or `<`.
-
-    Raises:
-        ValueError: there is no such direction.
-    """
-    if direction not in _SENDERS:
-        raise ValueError(f"There is no direction {direction!r}; there are '>' and '<'")
-    whole = isinstance(capture, bytes | str)
-    pieces = _bytes(capture).split(b"\n") if whole else map(_bytes, capture)
-    lines = [(number, line) for number, line in enumerate(pieces, 1) if line.strip()]
-    heads = [load_object(line) for _, line in lines[:2]]
-    has_header = bool(heads) and heads[0].keys().isdisjoint(("dir", "line", "type"))
-    has_header = has_header and ("claudewire" in heads[0] or _is_record(*heads[1:]))
-    linter = _Linter(is_recording=has_header or _is_record(*heads[:1]))
-    for number, line in lines[has_header:]:
+def lint(capture: bytes) -> list[Finding]:
+    """Check every line of a capture; return the findings in the order of the lines."""
+    lines = [(number, it) for number, it in enumerate(capture.split(b"\n"), 1) if it.strip()]
+    first = load_object(lines[0][1]) if lines else {}
+    linter = _Linter(is_recording="claudewire" in first or _is_record(first))
+    for number, line in lines:
         if linter.is_recording:
             linter.read_record(number, load_object(line))
         else:
-            linter.read(number, line, _SENDERS[direction])
+            linter.read(number, line, Role.CLI)
     return linter.end()
 
 
-def _bytes(text: Any) -> bytes:
-    data: bytes = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
-    return data.removesuffix(b"\n")
-
-
-def _is_record(obj: dict[str, Any] | None = None) -> bool:
-    known = obj is not None and obj.get("dir") in (*_SENDERS, _STDERR)
-    return known and isinstance(cast("dict[str, Any]", obj).get("line"), str)
+def _is_record(obj: dict[str, Any]) -> bool:
+    return obj.get("dir") in (*_SENDERS, _STDERR) and isinstance(obj.get("line"), str)
 
 
 class _Said(NamedTuple):
@@ -234,9 +212,9 @@ class _Linter:
 
     def read_record(self, number: int, obj: dict[str, Any]) -> None:
         if _is_record(obj):
-            if obj["dir"] != _STDERR:
-                self.read(number, _bytes(obj["line"]), _SENDERS[obj["dir"]])
-        elif "line" in obj or obj.keys().isdisjoint(("eof", "exit")):
+            if (sender := _SENDERS.get(obj["dir"])) is not None:
+                self.read(number, obj["line"].encode("utf-8", "surrogatepass"), sender)
+        elif "line" in obj or obj.keys().isdisjoint(("claudewire", "eof", "exit")):
             severity, message, advice = CHECKS["not-a-record"]
             self.findings.append(Finding(number, severity, "not-a-record", message, advice))
 
@@ -287,12 +265,12 @@ class _Linter:
                 waiting = (self.asked[role, id] for id in end.asked)
                 self.findings += [it.finding("unanswered", _NAMES[role.other]) for it in waiting]
         running = next(iter(self.prompts), self.busy)
-        if running and (self.is_recording or running.sender is Role.CLI):
+        if running:
             self.findings.append(running.finding("unfinished-turn"))
         return sorted(self.findings, key=lambda finding: finding.line)
 
 
-# --- a line by itself ----------------------------------------------------------------------------
+# --- single lines --------------------------------------------------------------------------------
 
 
 def _checks_of_line(said: _Said) -> Iterator[Finding]:

@@ -18,7 +18,7 @@ The conversation has states:
 * The CLI is IDLE or BUSY with a turn. A prompt makes it BUSY, and so does unsolicited
   output (a background task that ended, a wake-up). A result makes it IDLE. A result may also come
   without any turn: a failed resume does that.
-* Each stream ENDS once. Nothing follows. A party that has ended is asked nothing.
+* Each stream ENDS once. Nothing follows. No request goes to a party that has ended.
 
 `TRANSITIONS` has the legal messages of each party in each state, and its state afterwards.
 `EFFECTS` has the changes of the other party. Neither knows which of the two we are, so the same

@@ -7,7 +7,6 @@ more than the table says. Where a CLI reports its capabilities, they count inste
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 
 TESTED = ("2.1.17", "2.1.197", "2.1.250", "2.1.325", "2.1.327")
 """The versions that the test suite drives. Older ones are not supported."""
@@ -53,7 +52,6 @@ for _version, _names in _ADDED.items():
     KNOWN_REQUESTS[_version] = _before | {*_names.split()}
 
 
-@lru_cache(32)
 def parse_version(version: str | None) -> tuple[int, ...]:
     """Return the numbers of a version, which compare: of `2.1.17 (Claude Code)`, of `v22.1.0`.
 

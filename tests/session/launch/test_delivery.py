@@ -21,8 +21,7 @@ from tests.helpers.every_option import (
 import claudewire
 from claudewire.errors import OptionsError
 from claudewire.launch import initialize_request
-from claudewire.launch.delivery import FIXED, arguments, environment
-from claudewire.launch.private_files import PrivateFiles
+from claudewire.launch.delivery import FIXED, PrivateFiles, arguments, environment
 from claudewire.options import DECLARATIONS, Options
 from claudewire.simulator.flags import Flags, parse
 

@@ -16,7 +16,7 @@ import pytest
 from tests.helpers.processes import PATIENCE
 
 from claudewire.errors import CLIError
-from claudewire.launch.private_files import PrivateFiles
+from claudewire.launch.delivery import PrivateFiles
 
 pytestmark = pytest.mark.anyio
 
@@ -55,7 +55,7 @@ def test_unwritable_file_is_an_error_with_advice(
 HOST = """
 import os, sys, tempfile
 tempfile.tempdir = sys.argv[1]
-from claudewire.launch.private_files import PrivateFiles
+from claudewire.launch.delivery import PrivateFiles
 kept, deleted = PrivateFiles(), PrivateFiles()
 for files in (kept, deleted):
     files.write("mcp.json", "token")

@@ -278,9 +278,9 @@ async def test_guardian_ends_listed_groups_and_folders_only(
     for folder in folders:
         folder.mkdir()
     for folder in folders[:3]:
-        guardian.watch_folder(str(folder))
+        guardian.watch(str(folder))
     for folder in (folders[1], folders[3]):
-        guardian.forget_folder(str(folder))
+        guardian.forget(str(folder))
     listed, forgotten, unknown = new_group(), new_group(), new_group()
     stubborn = new_group("trap '' TERM; echo ready; while :; do sleep 1000; done")
     stopped = new_group()

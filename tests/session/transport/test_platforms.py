@@ -178,7 +178,7 @@ def test_starting_programs_of_others_do_not_delay_the_end(monkeypatch: pytest.Mo
     """On a busy machine some processes show nothing at any time, and always others."""
     numbers = count(10**8)
 
-    def busy_table(without: Container[int]) -> Table:
+    def busy_table(without: Container[int | str]) -> Table:
         number = next(numbers)
         return {number: ProcessInfo(number, 1, 1, False, str(2**60))}
 

@@ -53,7 +53,7 @@ async def test_impossible_working_directory_is_named(tmp_path: Path, name: str) 
     [
         ("#!/bin/sh\n", 0o644, "chmod +x"),
         ("#!/no/such/node\n", 0o755, "Node.js"),
-        ("\x7fELF but not really", 0o755, "not a program for this machine"),
+        ("\x7fELF but not really", 0o755, "built for this system"),
     ],
 )
 async def test_file_that_cannot_run_is_refused_with_advice(

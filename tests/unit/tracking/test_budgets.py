@@ -21,8 +21,7 @@ def spend(ledger: Ledger, output: int, cost: float = 0.0, turn: object = None) -
     """Let a turn pass."""
     used = ModelUsage(output_tokens=output, cost_usd=cost)
     before = ledger.models.get("m")
-    since = {"m": {"outputTokens": output, "costUSD": cost}}
-    ledger.note(result({"m": used}, model_usage_since_last_result=since), turn)
+    ledger.note(result({"m": used}, model_usage_since_last_result={"m": used}), turn)
     assert before is None or ledger.models["m"].output_tokens >= before.output_tokens
     return ledger
 

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec import to_builtins
 from tests.helpers.api_messages import (
     RECORDINGS,
     delta,
@@ -180,7 +179,7 @@ class CLI:
             _reported(self.before),
             total_cost_usd=sum(it.cost_usd or 0 for it in self.before.values()),
             usage=Usage(*tokens(main)[:2], main.cache_creation_tokens, main.cache_read_tokens),
-            model_usage_since_last_result=to_builtins(_reported(new)) if self.since else None,
+            model_usage_since_last_result=_reported(new) if self.since else None,
         )
 
 

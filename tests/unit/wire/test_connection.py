@@ -46,7 +46,6 @@ from claudewire.wire import (
     UnknownRequest,
     UserMessage,
 )
-from claudewire.wire.connection import REMEMBERED
 
 
 def hear(connection: Connection, *objs: Any) -> list[Event]:
@@ -133,17 +132,8 @@ def test_answer_without_an_id_is_for_the_only_open_request() -> None:
     assert set(two.asked) == {"a", "b"}
 
 
-@pytest.mark.parametrize(
-    ("ending", "reason"),
-    [
-        (None, "no request has"),
-        (success("i"), "answered already"),
-        (Cancel(id="i"), "withdrawn"),
-        ("abandon", "given up"),
-        (ERROR, "by an error"),
-    ],
-)
-def test_unexpected_answer_says_why(ending: Any, reason: str) -> None:
+@pytest.mark.parametrize("ending", [None, success("i"), Cancel(id="i"), "abandon", ERROR])
+def test_late_answer_is_unexpected(ending: Any) -> None:
     connection = client(Request(id="i", body=Interrupt())) if ending else client()
     if isinstance(ending, Cancel):
         assert json.loads(connection.send(ending)) == cancel("i")
@@ -154,7 +144,6 @@ def test_unexpected_answer_says_why(ending: Any, reason: str) -> None:
     assert not connection.asked
     (stray,) = hear(connection, success("i", {"still_queued": []}))
     assert isinstance(stray, UnexpectedMessage)
-    assert reason in stray.reason
     assert stray.event == Answer("i", {"still_queued": []})
     assert stray.raw["type"] == "control_response"
 
@@ -168,15 +157,6 @@ def test_error_line_answers_the_oldest_request_of_a_host() -> None:
     cli.send(Request(id="p", body=CanUseTool("Bash", {})))
     (stray,) = hear(cli, ERROR)
     assert isinstance(stray, UnexpectedMessage)
-
-
-def test_settled_ids_are_forgotten_one_day() -> None:
-    connection = client()
-    for number in range(REMEMBERED + 1):
-        connection.send(Request(id=f"r{number}", body=Interrupt()))
-        hear(connection, success(f"r{number}"))
-    reasons = [getattr(it, "reason", "") for it in hear(connection, success("r0"), success("r1"))]
-    assert reasons == ["no request has this id", "this request has been answered already"]
 
 
 def test_new_ids_are_free_on_both_sides() -> None:

@@ -28,7 +28,7 @@ FILES = sorted(FOLDER.glob("*.jsonl"))
 LARGEST = 60_000
 PLACES = {"/project", "/cage"}
 """The only folders that a recording may know."""
-TWICE = ["this request has been answered already"]
+TWICE = ["no request with this id is waiting"]
 STRAYS = {"2.1.17-work": TWICE}
 """This CLI answers `set_permission_mode` twice."""
 

@@ -12,8 +12,7 @@ there is none, a thread learns of its exit. A mark in the environment shows proc
 the group. A guardian process ends all of it if we are killed.
 
 The tests run on Linux, and there also the ways of macOS: a thread instead of the pidfd, `ps`
-instead of `/proc`. Only the kqueue of macOS (with Python before 3.13) has never run. Windows is not
-supported.
+instead of `/proc`. Windows is not supported.
 """
 
 from __future__ import annotations

@@ -128,7 +128,7 @@ class Child:
 
         Other children of ours that run are left out: only their own descendants matter.
         """
-        table = process_table(without=guardian().groups)
+        table = process_table(without=guardian().listed)
         is_alive = not self.poll()
         family = descendants(self.pid, table) if is_alive else []
         if has_proc():
@@ -244,7 +244,7 @@ def _reap_orphans(group: int) -> None:
 
 
 def _close_in_fork() -> None:
-    # Otherwise a child would see the end of its input only when the fork has ended, too.
+    # Otherwise a child would see the end of its input only after the fork has ended.
     for child in list(_children):
         with suppress(OSError):
             child.close()
@@ -310,5 +310,5 @@ def _account(user: str | int | None) -> tuple[int | None, int | None, list[int] 
     import pwd
 
     entry = pwd.getpwnam(user) if isinstance(user, str) else pwd.getpwuid(user)
-    # A process that gives up privileges has to give up those of groups, too.
+    # A process that gives up privileges has to give up those of its groups.
     return entry.pw_uid, entry.pw_gid, os.getgrouplist(entry.pw_name, entry.pw_gid)

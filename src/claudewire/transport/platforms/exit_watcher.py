@@ -8,11 +8,9 @@ loop, in every thread. A watcher's `status` is negative for a signal, and None i
 from __future__ import annotations
 
 import os
-import select
 import socket
 import threading
 from functools import partial
-from typing import Any
 
 
 class PidfdWatcher:
@@ -95,25 +93,10 @@ def _status(info: os.waitid_result) -> int:
 
 
 def _wait_without_reaping(pid: int) -> int | None:
-    if not hasattr(os, "waitid"):  # pragma: no cover - macOS, before Python 3.13
-        return _wait_by_kqueue(pid)
     try:
+        if not hasattr(os, "waitid"):  # pragma: no cover - macOS, before Python 3.13: it reaps
+            return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         info = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
     except ChildProcessError:
         return None
     return None if info is None else _status(info)
-
-
-def _wait_by_kqueue(pid: int) -> int | None:  # pragma: no cover - macOS
-    kq: Any = select
-    note_exit_status = 0x04000000  # of Darwin; Python has no name for it
-    event = kq.kevent(pid, kq.KQ_FILTER_PROC, kq.KQ_EV_ADD, kq.KQ_NOTE_EXIT | note_exit_status)
-    queue = kq.kqueue()
-    try:
-        status = int(queue.control([event], 1)[0].data)
-    except ProcessLookupError:
-        # It has exited already, and its status can only be had by reaping it.
-        status = os.waitpid(pid, 0)[1]
-    finally:
-        queue.close()
-    return os.waitstatus_to_exitcode(status)

@@ -14,7 +14,6 @@ import logging
 import os
 import subprocess
 import threading
-from collections.abc import Collection
 from contextlib import suppress
 from itertools import count
 
@@ -104,8 +103,8 @@ class Guardian:
         self._lock = threading.RLock()
         self._mark = f"{os.urandom(16).hex()}-"
         self._numbers = count(1)
-        self._groups: set[int] = set()
-        self._folders: set[str] = set()
+        self.listed: set[int | str] = set()
+        """The process groups and folders that are watched."""
         self._shell: subprocess.Popen[bytes] | None = None
         self._pipe: int | None = None
 
@@ -114,42 +113,22 @@ class Guardian:
         """The process id of the shell; None while there is none."""
         return None if self._shell is None else self._shell.pid
 
-    @property
-    def groups(self) -> Collection[int]:
-        """The process groups that are watched."""
-        return self._groups
-
     def new_mark(self) -> str:
         """Make a mark for a child and all that it starts. See `marks`."""
         return f"{self._mark}{next(self._numbers)}"
 
-    def watch(self, group: int) -> None:
-        """End this process group when we end."""
+    def watch(self, item: int | str) -> None:
+        """End a process group, or delete a folder, when we end."""
         with self._lock:
-            self._groups.add(group)
-            self._tell(f"+ {group}\n")
+            self.listed.add(item)
+            self._tell(f"+ {item}\n")
 
-    def forget(self, group: int) -> None:
-        """Leave this group alone from now on. To be called before its leader is reaped."""
+    def forget(self, item: int | str) -> None:
+        """Leave a folder alone from now on, or a group whose leader is about to be reaped."""
         with self._lock:
-            if group in self._groups:
-                self._groups.discard(group)
-                self._tell(f"- {group}\n")
-
-    def watch_folder(self, path: str) -> None:
-        """Delete this folder when we end and have not deleted it ourselves."""
-        # Other paths could be misread by the shell.
-        if path.startswith("/") and "\n" not in path and path == path.strip():
-            with self._lock:
-                self._folders.add(path)
-                self._tell(f"+ {path}\n")
-
-    def forget_folder(self, path: str) -> None:
-        """Leave this folder alone from now on."""
-        with self._lock:
-            if path in self._folders:
-                self._folders.discard(path)
-                self._tell(f"- {path}\n")
+            if item in self.listed:
+                self.listed.discard(item)
+                self._tell(f"- {item}\n")
 
     def _tell(self, line: str) -> None:
         if self._pipe is not None:
@@ -161,8 +140,8 @@ class Guardian:
                 self._dismiss()
             else:
                 return
-        # The garbage collector may have started one just now, which knows of this line, too.
-        if self._pipe is None and (self._groups or self._folders):
+        # The garbage collector may have started one just now, which knows of this line already.
+        if self._pipe is None and self.listed:
             self._start()
 
     def _start(self) -> None:
@@ -171,7 +150,7 @@ class Guardian:
             theirs, ours = os.pipe()
             os.set_blocking(ours, False)
             self._shell = _shell(theirs, self._mark)
-            known = "".join(f"+ {item}\n" for item in (*self._groups, *self._folders))
+            known = "".join(f"+ {item}\n" for item in self.listed)
             os.write(ours, os.fsencode(known))
             self._pipe, ours = ours, None
         except OSError as error:
@@ -201,17 +180,17 @@ class Guardian:
     def end(self) -> None:
         """End the guardian, and with it all listed groups."""
         with self._lock:
-            if self._pipe is not None and not self._groups:
+            has_groups = any(isinstance(item, int) for item in self.listed)
+            if self._pipe is not None and not has_groups:
                 with suppress(OSError):
                     os.write(self._pipe, b".\n")
             self._close()
             shell, self._shell = self._shell, None
             if shell is not None:
                 with suppress(subprocess.TimeoutExpired):
-                    shell.wait(0 if self._groups else _ENDS_WITHIN)
+                    shell.wait(0 if has_groups else _ENDS_WITHIN)
                 shell.returncode = shell.returncode or 0  # it ends later, without a wait
-            self._groups.clear()
-            self._folders.clear()
+            self.listed.clear()
 
     def abandon(self) -> None:
         """Forget it in a forked child: it is the parent's, and must see the parent's end."""
@@ -244,12 +223,14 @@ def guardian() -> Guardian:
 
 def watch_folder(path: str) -> None:
     """Have a folder deleted if this process ends before it is forgotten."""
-    _guardian.watch_folder(path)
+    # The shell could misread other paths.
+    if path.startswith("/") and "\n" not in path and path == path.strip():
+        _guardian.watch(path)
 
 
 def forget_folder(path: str) -> None:
     """Leave a folder alone from now on, after it was deleted."""
-    _guardian.forget_folder(path)
+    _guardian.forget(path)
 
 
 def _new_after_fork() -> None:

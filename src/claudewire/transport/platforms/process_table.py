@@ -32,7 +32,7 @@ class ProcessInfo(NamedTuple):
 Table = Mapping[int, ProcessInfo]
 
 
-def process_table(without: Container[int] = ()) -> Table:
+def process_table(without: Container[int | str] = ()) -> Table:
     """Return the processes by their ids; empty where that cannot be found out.
 
     Processes older than this one may be left out, and those in `without`.
@@ -70,7 +70,7 @@ all processes are among them, so they are read only once. The kernel gives no in
 """
 
 
-def _from_proc(without: Container[int]) -> Iterator[ProcessInfo]:
+def _from_proc(without: Container[int | str]) -> Iterator[ProcessInfo]:
     global _elders
     elders, start = set(), _our_start()
     with os.scandir("/proc") as entries:

@@ -19,8 +19,7 @@ import json
 from typing import Any
 
 from ..states import Role
-from ..types.cli_requests import CanUseTool
-from ..types.questions import Question, questions_of
+from ..types.cli_requests import CanUseTool, Question, questions_of
 from .base import (
     Dialect,
     Find,

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import Any, Generic, TypeVar
 
-from .base import UNKNOWN, Record, Unknown, nullable
-from .hook_outputs import HookOutput
-from .hooks import HookInput
+import msgspec
+
+from .base import UNKNOWN, Record, Unknown, nullable, prepared
+from .hooks import HookInput, HookOutput
 from .permissions import McpServerProvenance, PermissionResult, PermissionUpdate
 
 AnswerT = TypeVar("AnswerT", covariant=True)
@@ -52,6 +53,42 @@ class CanUseTool(RequestBody[PermissionResult], tag="can_use_tool"):
     mcp_server: McpServerProvenance | None = None
     requires_user_interaction: bool | None = None
     """The tool is itself a question to the user, such as AskUserQuestion."""
+
+
+# --- questions -----------------------------------------------------------------------------------
+#
+# A question of the AskUserQuestion tool reaches the host as a request to use that tool. The one
+# answer that every CLI understands is to allow it with the original input plus `answers`, keyed by
+# the exact text of each question, several labels joined with a comma and a space.
+
+
+class QuestionOption(Record):
+    """One of the answers to choose from; `preview` is Markdown or HTML."""
+
+    label: str
+    description: str | None = None
+    preview: str | None = None
+
+
+class Question(Record):
+    """One question; `header` is a title of a dozen characters at most."""
+
+    question: str
+    header: str | None = None
+    options: list[QuestionOption] = msgspec.field(default_factory=list)
+    # The CLI always writes it; a factory keeps the default from being left out.
+    multi_select: bool = msgspec.field(name="multiSelect", default_factory=bool)
+
+
+def questions_of(input: dict[str, Any]) -> list[Question]:
+    """Return the questions in a tool's input; none if there are none, or they are malformed."""
+    try:
+        return msgspec.convert(input.get("questions"), prepared(list[Question]))
+    except msgspec.ValidationError:
+        return []
+
+
+# --- other requests ------------------------------------------------------------------------------
 
 
 class HookCallback(RequestBody[HookOutput], tag="hook_callback"):

@@ -260,7 +260,7 @@ class ResultMessage(Message, tag="result", kw_only=True):
     """The usage of this turn, without subagents."""
     model_usage: dict[str, ModelUsage] | None = msgspec.field(name="modelUsage", default=None)
     """The usage of each model since the process was started."""
-    model_usage_since_last_result: Any = None
+    model_usage_since_last_result: dict[str, ModelUsage] | None = None
     subagent_stats: Any = None
     permission_denials: list[PermissionDenial] | None = None
     deferred_tool_use: DeferredToolUse | None = None

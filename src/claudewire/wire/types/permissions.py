@@ -12,7 +12,6 @@ PermissionMode = Literal[
     "default", "acceptEdits", "plan", "bypassPermissions", "dontAsk", "auto", "manual"
 ]
 
-# Known modes: default, acceptEdits, bypassPermissions, plan, dontAsk, auto.
 # Known behaviors of a rule: allow, deny, ask.
 # Known destinations: userSettings, projectSettings, localSettings, session, cliArg.
 

@@ -415,11 +415,6 @@ class TaskUpdatedMessage(SystemMessage, tag="task_updated", kw_only=True):
     run_id: str | None = None
     patch: TaskPatch | None = None
 
-    @property
-    def status(self) -> str | None:
-        """The new status; None if it has not changed."""
-        return self.patch.status if self.patch else None
-
 
 class McpResourceLink(Record, rename="camel"):
     """Something that an MCP server offers to be read."""
