@@ -166,9 +166,7 @@ class Engine(ABC):
     def close(self) -> None:
         """End the MCP servers that were started."""
         for state in self.session.servers.values():
-            if state.server is not None:
-                state.server.close()
-                state.server = None
+            state.close()
 
     # --- output ----------------------------------------------------------------------------------
 
@@ -292,8 +290,12 @@ class Engine(ABC):
             raise Refused(answer.error)
         return answer.body
 
-    async def run_blocking(self, work: Callable[[], Any]) -> Any:
-        """Call a function in a thread and wait for its result, or raise its exception."""
+    async def run_blocking(self, work: Callable[[], Any], *, seconds: float | None = None) -> Any:
+        """Call a function in a thread and wait for its result, or raise its exception.
+
+        Raises:
+            TimedOut: it does not end within `seconds`.
+        """
         key, wake_host = JOB + new_uuid(), self.thread_waker()
 
         def run() -> None:
@@ -305,7 +307,7 @@ class Engine(ABC):
             wake_host()
 
         Thread(target=run, daemon=True).start()
-        answer: wire.Answer = await Wait(key)
+        answer: wire.Answer = await Wait(key, seconds)
         if isinstance(answer.body, Exception):
             raise answer.body
         return answer.body

@@ -11,12 +11,11 @@ import msgspec
 
 from .. import wire
 from .checkpoints import is_enabled, rewind
-from .engine import Engine, Refused, StreamClosed
-from .mcp import abandon, call_tool, connect, connect_all, connect_program, read_resource
+from .engine import Engine
+from .mcp import abandon, connect, connect_all, connect_program
 from .permissions import set_mode
-from .scheduler import TimedOut
 from .servers import ServerState
-from .session import MODELS, new_id
+from .session import MODELS
 from .subagents import end_task
 from .turns import AGENTS, CAPABILITIES, COMMANDS, announce
 
@@ -149,7 +148,7 @@ def _welcome(engine: Engine) -> wire.InitializeResult:
         newer["hook_on_failure_supported"] = True
     return wire.InitializeResult(
         commands=commands,
-        output_style=configured.style,
+        output_style=configured.settings.output_style,
         available_output_styles=["default", "Explanatory", "Learning"],
         models=_models(),
         account=wire.AccountInfo(
@@ -200,7 +199,7 @@ def _server_state(name: str, state: ServerState) -> wire.McpServerStatus:
     if state.source == "sdk":
         return wire.McpServerStatus(name=name, status=state.status, error=state.error)
     tools = [wire.McpToolInfo(name=str(tool.get("name"))) for tool in state.tools]
-    config = state.config or {}
+    config = state.config
     return wire.McpServerStatus(
         name=name,
         status=state.status,
@@ -226,9 +225,7 @@ async def _set_servers(engine: Engine, body: wire.McpSetServers) -> Any:
     added = sorted(set(body.servers) - set(known))
     removed = sorted(set(known) - set(body.servers))
     for name in removed:
-        state = known.pop(name)
-        if state.server is not None:
-            state.server.close()
+        known.pop(name).close()
     for name in added:
         config = body.servers[name]
         if config.get("type") == "sdk":
@@ -268,7 +265,7 @@ def _context(engine: Engine, body: wire.GetContextUsage) -> Any:
 
 def _settings(engine: Engine, body: wire.GetSettings) -> Any:
     session = engine.session
-    sources = [wire.SettingsSource(it.name, it.settings) for it in session.configuration.sources]
+    sources = [wire.SettingsSource(it.name, it.written) for it in session.configuration.sources]
     applied = {"model": session.model, "effort": session.flags.effort}
     return wire.GetSettingsResult(session.configuration.effective, sources, applied)
 
@@ -306,30 +303,6 @@ def _read_file(engine: Engine, body: wire.ReadFile) -> Any:
     return wire.ReadFileResult(kept.decode("utf-8", "replace"), path, truncated)
 
 
-async def _call(engine: Engine, body: wire.McpCall) -> Any:
-    server = body.tool.removeprefix("mcp__").partition("__")[0]
-    if server not in engine.session.mcp_tools:
-        raise _Declined(f"Tool not found: {body.tool}")
-    answer = await call_tool(engine, body.tool, body.arguments or {}, new_id("toolu"))
-    if answer.get("isError"):
-        raise _Declined(str(answer.get("content")))
-    return wire.McpCallResult(answer.get("content"), answer.get("structuredContent"))
-
-
-async def _read_resource(engine: Engine, body: wire.McpReadResource) -> Any:
-    try:
-        answer = await read_resource(engine, body.server_name, body.uri)
-    except (Refused, StreamClosed, TimedOut) as error:
-        raise _Declined(f"Cannot read {body.uri}: {error}") from None
-    contents = [it for it in answer.get("contents", ()) if isinstance(it, dict)]
-    return wire.ReadResourceResult(
-        [
-            wire.ResourceContents(it.get("uri", body.uri), it.get("mimeType"), it.get("text"))
-            for it in contents
-        ]
-    )
-
-
 _HANDLERS: dict[type, Callable[[Engine, Any], Any]] = {
     wire.SetPermissionMode: _set_mode,
     wire.SetModel: _set_model,
@@ -346,8 +319,6 @@ _HANDLERS: dict[type, Callable[[Engine, Any], Any]] = {
     wire.GetContextUsage: _context,
     wire.GetSettings: _settings,
     wire.ListModels: lambda engine, body: wire.ListModelsResult(_models()),
-    wire.McpCall: _call,
-    wire.McpReadResource: _read_resource,
     wire.ReadFile: _read_file,
     wire.RenameSession: lambda engine, body: give_title(engine, body.title),
 }
