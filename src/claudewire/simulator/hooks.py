@@ -138,7 +138,7 @@ def _run(
 ) -> wire.HookOutput | None:
     """Run a shell command that is a hook. It blocks."""
     session = engine.session
-    env = {**session.env, **session.configuration.env, "CLAUDE_PROJECT_DIR": session.cwd}
+    env = {**session.env, **session.configuration.settings.env, "CLAUDE_PROJECT_DIR": session.cwd}
     try:
         done = subprocess.run(
             ["/bin/sh", "-c", str(hook.get("command"))],

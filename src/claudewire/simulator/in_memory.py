@@ -210,17 +210,17 @@ class SimulatedCLI:
     def _start(self) -> None:
         if self._engine is not None or self._status is not None:
             return
-        started = self._simulation.engine(
-            self._argv, cwd=self._cwd, env=self._env, clock=anyio.current_time
-        )
-        if isinstance(started, EarlyExit):
-            self._write(actions.Write(started.stdout.encode()))
-            self._write(actions.WriteError(started.stderr.encode()))
-            self._end(started.status)
+        try:
+            self._engine = self._simulation.engine(
+                self._argv, cwd=self._cwd, env=self._env, clock=anyio.current_time
+            )
+        except EarlyExit as exit:
+            self._write(actions.Write(exit.stdout.encode()))
+            self._write(actions.WriteError(exit.stderr.encode()))
+            self._end(exit.status)
             return
-        self._engine = started
-        started.thread_waker = self._thread_waker
-        started.start()
+        self._engine.thread_waker = self._thread_waker
+        self._engine.start()
         self._carry_out()
 
     def _thread_waker(self) -> Callable[[], None]:

@@ -181,11 +181,12 @@ def run(argv: list[str]) -> None:
     except (OSError, ValueError) as error:
         _write(STDERR, f"claudewire-sim: {error}\n".encode())
         sys.exit(2)
-    engine = simulation.engine(argv, cwd=os.getcwd(), env=env, clock=monotonic)
-    if isinstance(engine, EarlyExit):
-        _write(STDOUT, engine.stdout.encode())
-        _write(STDERR, engine.stderr.encode())
-        sys.exit(engine.status)
+    try:
+        engine = simulation.engine(argv, cwd=os.getcwd(), env=env, clock=monotonic)
+    except EarlyExit as exit:
+        _write(STDOUT, exit.stdout.encode())
+        _write(STDERR, exit.stderr.encode())
+        sys.exit(exit.status)
     sys.exit(Host(engine, log).run())
 
 

@@ -13,7 +13,7 @@ import msgspec
 from .. import wire
 from .configuration import Configuration
 from .flags import Flags, is_uuid
-from .personas import LATEST, Persona
+from .personas import Persona
 from .servers import ServerState
 from .stored import NotResumable, SessionStore, Stored, take_up
 
@@ -60,24 +60,25 @@ class SimulatedSession:
         self,
         flags: Flags,
         *,
-        persona: Persona = LATEST,
-        cwd: str = ".",
-        env: Mapping[str, str] | None = None,
-        store: SessionStore | None = None,
-        branch: str = "HEAD",
-        configuration: Configuration | None = None,
+        persona: Persona,
+        cwd: str,
+        env: Mapping[str, str],
+        store: SessionStore | None,
+        branch: str,
+        configuration: Configuration,
     ) -> None:
         self.flags = flags
         self.persona = persona
         self.cwd = cwd
-        self.env: Mapping[str, str] = env or {}
+        self.env = env
         self.store = store
         self.branch = branch
-        self.configuration: Configuration = configuration or Configuration()
-        bypasses = flags.dangerously_skip_permissions
-        configured = "bypassPermissions" if bypasses else self.configuration.mode
-        self.mode: str = flags.permission_mode or configured or "default"
-        self.model: str = self.resolve_model(flags.model or self.configuration.text("model"))
+        self.configuration = configuration
+        bypasses = "bypassPermissions" if flags.dangerously_skip_permissions else None
+        configured = configuration.settings.permissions.default_mode
+        mode = flags.permission_mode or bypasses or configured
+        self.mode: str = "default" if mode in (None, "manual") else mode
+        self.model: str = self.resolve_model(flags.model or configuration.settings.model)
         self.effort: str = flags.effort or "medium"
         self.state: str = "idle"
         self.title: str | None = flags.name

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from .. import wire
 from .chat import Scenario
 from .cli import SimulatedProcess
-from .configuration import ConfigurationError, read_configuration
+from .configuration import Configuration
 from .demo import demo_agent
 from .flags import EarlyExit, parse
 from .personas import LATEST, persona
@@ -79,29 +79,28 @@ class Simulation(NamedTuple):
         cwd: str,
         env: Mapping[str, str],
         clock: Callable[[], float],
-    ) -> SimulatedProcess | EarlyExit:
-        """Create a process; an `EarlyExit` if the command line is not accepted."""
+    ) -> SimulatedProcess:
+        """Create a process.
+
+        Raises:
+            EarlyExit: the command line is not accepted, or asks for something that is printed.
+        """
         plays, config = persona(self.version), _config_dir(env)
         # A word that is not UTF-8 has lone surrogates, which no message can carry.
         argv = [re.sub("[\ud800-\udfff]", "\ufffd", word) for word in argv]
         if argv and argv[0] in COMMANDS:
-            return run_subcommand(argv, config_dir=config or cwd, env=env, version=plays.version)
+            raise run_subcommand(argv, config_dir=config or cwd, env=env, version=plays.version)
         behavior = wire.behavior_of(self.dialect)
         takes_folder = self.dialect == wire.AUTO or behavior.takes_folder
         flags = parse(argv, version=plays.version, takes_folder=takes_folder)
-        if isinstance(flags, EarlyExit):
-            return flags
         cwd = os.path.abspath(os.path.join(cwd, flags.cwd or ""))
-        try:
-            configuration = read_configuration(flags, cwd, config)
-        except ConfigurationError as error:
-            return EarlyExit(1, stderr=f"Error: {error}\n")
+        configuration = Configuration(flags, cwd, config)
         ignored = [*flags.unsimulated, *configuration.unsimulated(), *_unapproved(cwd)]
-        note = [f"claudewire-sim: accepted, but not simulated: {', '.join(ignored)}"]
+        note = f"claudewire-sim: accepted, but not simulated: {', '.join(ignored)}"
         strict = self.strict or flags.strict
         if ignored and strict:
-            return EarlyExit(1, stderr=f"{note[0]}\n")
-        warnings = (*flags.warnings, *configuration.problems, *(note if ignored else ()))
+            raise EarlyExit.error(note)
+        warnings = (*flags.warnings, *configuration.problems, *([note] if ignored else ()))
         session = SimulatedSession(
             replace(flags, strict=strict, warnings=warnings),
             persona=plays,
@@ -139,15 +138,10 @@ def _unapproved(cwd: str) -> list[str]:
 
 
 def _branch(cwd: str) -> str:
-    """Return the git branch of a folder, as transcripts name it; HEAD if there is none."""
-    while True:
-        try:
-            with open(os.path.join(cwd, ".git", "HEAD"), encoding="utf-8") as file:
-                ref = file.read().strip()
-        except (OSError, ValueError):
-            above = os.path.dirname(cwd)
-            if above == cwd:
-                return "HEAD"
-            cwd = above
-        else:
-            return ref.removeprefix("ref: refs/heads/") if ref.startswith("ref:") else "HEAD"
+    """Return the branch of a git repository, as transcripts name it; HEAD elsewhere."""
+    try:
+        with open(os.path.join(cwd, ".git", "HEAD"), encoding="utf-8") as file:
+            ref = file.read().strip()
+    except (OSError, ValueError):
+        return "HEAD"
+    return ref.removeprefix("ref: refs/heads/") if ref.startswith("ref:") else "HEAD"

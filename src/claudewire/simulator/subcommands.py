@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
-
-import msgspec
 
 from .flags import EarlyExit
 
@@ -25,7 +22,8 @@ def run_subcommand(
     is_json = "--json" in argv
     match list(argv[:2]):
         case ["mcp", "list"]:
-            return EarlyExit(0, _servers(config_dir))
+            none = "No MCP servers configured. Use `claude mcp add` to add a server.\n"
+            return EarlyExit(0, none)
         case ["auth", "status"]:
             return _auth(config_dir, env)
         case ["plugin" | "plugins", "list"]:
@@ -35,20 +33,7 @@ def run_subcommand(
             return EarlyExit(0, "[]\n")
         case ["doctor", *_]:
             return EarlyExit(0, f"Claude Code doctor\n\nRunning: simulated ({version})\n")
-    return EarlyExit(1, stderr=f"error: the command '{argv[0]}' is not simulated\n")
-
-
-def _servers(config_dir: str) -> str:
-    """List the servers of the user, which are not tried."""
-    try:
-        with open(os.path.join(config_dir, ".claude.json"), "rb") as file:
-            kept = msgspec.json.decode(file.read(), type=dict[str, object])
-    except (OSError, msgspec.MsgspecError):
-        kept = {}
-    servers = kept.get("mcpServers")
-    if not isinstance(servers, dict) or not servers:
-        return "No MCP servers configured. Use `claude mcp add` to add a server.\n"
-    return "".join(f"{name}: simulated\n" for name in servers)
+    return EarlyExit.error(f"error: the command '{argv[0]}' is not simulated")
 
 
 def _auth(config_dir: str, env: Mapping[str, str]) -> EarlyExit:

@@ -226,7 +226,7 @@ def init_message(
         slash_commands=[*configured.slash_commands(), *COMMANDS],
         api_key_source="none",
         claude_code_version=persona.version,
-        output_style=configured.style,
+        output_style=configured.settings.output_style,
         agents=[*AGENTS, *session.agents, *configured.agents],
         skills=list(configured.skills),
         plugins=[*plugins, wire.InitPlugin("simulation", "builtin", source="simulation@builtin")],
