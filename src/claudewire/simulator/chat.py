@@ -17,7 +17,7 @@ from .mcp import abandon, call_tool
 from .model_output import EndTurn, ModelOutput, api_error
 from .permissions import Decision, decide, set_mode, told_of_answers
 from .scheduler import Wait
-from .session import STRUCTURED_OUTPUT, SimulatedSession, new_id, timestamp
+from .session import STRUCTURED_OUTPUT, SimulatedSession, new_id, new_uuid, timestamp
 from .subagents import SimulatedTask, Subagent, list_tasks
 
 Run = Callable[[dict[str, Any]], Any]
@@ -470,7 +470,7 @@ class Chat:
         """Compact the conversation."""
         await self.hook("PreCompact", trigger, trigger=trigger, custom_instructions="")
         for status in ("compacting", None):
-            self.emit(wire.StatusMessage(status=status, **self.session.stamp()))
+            self.engine.tell(wire.StatusMessage, status=status)
         self.put_boundary(trigger, before, 0)
 
     def put_boundary(self, trigger: str, before: int, after: int) -> None:
@@ -479,12 +479,13 @@ class Chat:
             trigger=trigger, pre_tokens=before, post_tokens=after, duration_ms=0
         )
         kept = {"trigger": trigger, "preTokens": before, "durationMs": 0, "postTokens": after}
-        stamp = self.session.stamp()
-        parent = self.engine.transcript.compact(stamp["uuid"], kept)
-        self.emit(
-            wire.CompactBoundaryMessage(
-                compact_metadata=metadata, logical_parent_uuid=parent, **stamp
-            )
+        uuid = new_uuid()
+        parent = self.engine.transcript.compact(uuid, kept)
+        self.engine.tell(
+            wire.CompactBoundaryMessage,
+            compact_metadata=metadata,
+            logical_parent_uuid=parent,
+            uuid=uuid,
         )
 
     async def retry(
@@ -493,15 +494,13 @@ class Chat:
         """Report that the API failed and will be called again."""
         delay = int(seconds * 1000)
         kind, error = api_error(status)
-        self.emit(
-            wire.APIRetryMessage(
-                attempt=1,
-                max_retries=10,
-                retry_delay_ms=delay,
-                error_status=status,
-                error=error,
-                **self.session.stamp(),
-            )
+        self.engine.tell(
+            wire.APIRetryMessage,
+            attempt=1,
+            max_retries=10,
+            retry_delay_ms=delay,
+            error_status=status,
+            error=error,
         )
         fields: dict[str, Any] = {"retryInMs": delay, "retryAttempt": 1, "maxRetries": 10}
         whole = {"type": "error", "error": {"type": kind, "message": message}}

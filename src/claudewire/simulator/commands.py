@@ -49,17 +49,15 @@ async def _clear(chat: Chat, arguments: str, announce: Announce) -> None:
     """Begin another conversation in the same process."""
     session, engine, uuid = chat.session, chat.engine, new_uuid()
     prompt = chat.prompt.uuid if chat.prompt is not None else None
-    chat.emit(
-        wire.ConversationResetMessage(
-            new_conversation_id=uuid,
-            uuid=uuid,
-            trigger="clear",
-            user_message_uuid=prompt or new_uuid(),
-            timestamp=timestamp(),
-            session_id=session.id,
-        )
+    engine.tell(
+        wire.ConversationResetMessage,
+        new_conversation_id=uuid,
+        uuid=uuid,
+        trigger="clear",
+        user_message_uuid=prompt or new_uuid(),
+        timestamp=timestamp(),
     )
-    chat.emit(wire.BackgroundTasksChangedMessage(tasks=[], **session.stamp()))
+    engine.tell(wire.BackgroundTasksChangedMessage, tasks=[])
     engine.transcript.close()
     session.forget()
     announce()
@@ -71,8 +69,8 @@ async def _compact(chat: Chat, arguments: str, announce: Announce) -> None:
     """Replace the conversation by a summary."""
     session = chat.session
     await chat.hook("PreCompact", "manual", trigger="manual", custom_instructions=arguments)
-    chat.emit(wire.StatusMessage(status="compacting", **session.stamp()))
-    chat.emit(wire.StatusMessage(status=None, compact_result="success", **session.stamp()))
+    chat.engine.tell(wire.StatusMessage, status="compacting")
+    chat.engine.tell(wire.StatusMessage, status=None, compact_result="success")
     announce()
     asked = [f"- {it['text']}" for it in session.history if it["type"] == "user"]
     summary = "\n".join(["(simulation) The user has said:", *asked])
@@ -136,14 +134,12 @@ def _keep(chat: Chat, name: str, arguments: str, text: str) -> None:
 
 def _say(chat: Chat, text: str, **fields: Any) -> None:
     chat.last_text = text
-    chat.emit(
-        _LocalOutput(
-            message=synthetic_message(text, "end_turn"),
-            timestamp=timestamp(),
-            local_command_source=_wrapped(text),
-            **fields,
-            **chat.session.stamp(),
-        )
+    chat.engine.tell(
+        _LocalOutput,
+        message=synthetic_message(text, "end_turn"),
+        timestamp=timestamp(),
+        local_command_source=_wrapped(text),
+        **fields,
     )
 
 

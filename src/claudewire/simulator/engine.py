@@ -186,6 +186,10 @@ class Engine(ABC):
         else:
             self.act(Write(self.connection.send(event)))
 
+    def tell(self, kind: Callable[..., wire.Event], **fields: Any) -> None:
+        """Send a message of a kind, with its own uuid and the id of the session."""
+        self.send(kind(**{**self.session.stamp(), **fields}))
+
     def say_last(self, stop_reason: str | None = None) -> bool:
         """Send the message that was held back because it may end the turn; return if there was one.
 
@@ -439,18 +443,12 @@ class Engine(ABC):
         for_all = session.env.get(STATE_FOR_ALL) == "1"
         if for_all or session.env.get(STATE_FOR_THE_SDK) == "1":
             host_only = None if for_all else True
-            self.send(
-                wire.SessionStateChangedMessage(
-                    state=state, sdk_host_only=host_only, **session.stamp()
-                )
-            )
+            self.tell(wire.SessionStateChangedMessage, state=state, sdk_host_only=host_only)
 
     def tell_progress(self, prompt: wire.UserMessage | None, state: str) -> None:
         """Announce the progress of a prompt that has a uuid."""
-        session = self.session
-        if prompt is not None and prompt.uuid is not None and session.persona.lifecycle:
-            about = {"command_uuid": prompt.uuid, "state": state}
-            self.send(wire.CommandLifecycleMessage(**about, **session.stamp()))
+        if prompt is not None and prompt.uuid is not None and self.session.persona.lifecycle:
+            self.tell(wire.CommandLifecycleMessage, command_uuid=prompt.uuid, state=state)
 
     def echo(self, prompt: wire.UserMessage, uuid: str | None = None) -> None:
         """Repeat a prompt if the dialect always does so or a flag asks for it."""

@@ -123,8 +123,8 @@ async def _call(
         return
     except Refused as error:
         content = f"A hook callback failed: {error}"
-        told = {"level": "warning", "tag": "hook_callback_failed", **engine.session.stamp()}
-        engine.send(wire.InformationalMessage(content=content, **told))
+        told = {"level": "warning", "tag": "hook_callback_failed"}
+        engine.tell(wire.InformationalMessage, content=content, **told)
         calls.failed = f"A hook failed: {error}" if block else ""
     else:
         calls.outputs += [output] if isinstance(output, wire.HookOutput) else []

@@ -117,10 +117,8 @@ class Subagent:
         )
 
     def _tell(self, kind: Any, **fields: Any) -> None:
-        session = self._engine.session
-        if session.persona.narrates:
-            names = {"task_id": self.run.id, "run_id": self._run_id}
-            self._engine.send(kind(**names, **fields, **session.stamp()))
+        if self._engine.session.persona.narrates:
+            self._engine.tell(kind, task_id=self.run.id, run_id=self._run_id, **fields)
 
     @property
     def _took(self) -> int:
@@ -182,11 +180,10 @@ class SimulatedTask:
         self.id: str = new_uuid()[:8]
         self.description = description
         self._engine = engine
-        session = engine.session
         about: dict[str, Any] = {"task_id": self.id, "task_type": kind, "description": description}
-        session.tasks[self.id] = wire.BackgroundTask(**about)
+        engine.session.tasks[self.id] = wire.BackgroundTask(**about)
         more: dict[str, Any] = {"tool_use_id": tool_use_id, "is_backgrounded": True}
-        engine.send(wire.TaskStartedMessage(**about, **more, **session.stamp()))
+        engine.tell(wire.TaskStartedMessage, **about, **more)
         list_tasks(engine)
 
     def finish(self, summary: str = "done", *, status: str = "completed") -> None:
@@ -203,12 +200,11 @@ def end_task(engine: Engine, id: str, summary: str, status: str) -> None:
     del session.tasks[id]
     if (stop := session.stop_work.pop(id, None)) is not None:
         stop()
-    about: dict[str, Any] = {"task_id": id, "status": status, "summary": summary}
-    engine.send(wire.TaskNotificationMessage(**about, output_file="", **session.stamp()))
+    about = {"task_id": id, "status": status, "summary": summary}
+    engine.tell(wire.TaskNotificationMessage, **about, output_file="")
     list_tasks(engine)
 
 
 def list_tasks(engine: Engine) -> None:
     """Announce which tasks run."""
-    live = list(engine.session.tasks.values())
-    engine.send(wire.BackgroundTasksChangedMessage(tasks=live, **engine.session.stamp()))
+    engine.tell(wire.BackgroundTasksChangedMessage, tasks=list(engine.session.tasks.values()))

@@ -123,21 +123,16 @@ def _refuse(chat: Chat, reason: str) -> EndTurn:
     chat.last_text = (
         f"UserPromptSubmit operation blocked by hook:\n{reason}\n\nOriginal prompt: {chat.text}"
     )
-    stamp = chat.session.stamp()
-    chat.emit(
-        wire.InformationalMessage(
-            content=chat.last_text,
-            level="warning",
-            prevent_continuation=True,
-            prompt_submit_outcome={
-                "kind": "blocked_by_hook",
-                "prompt_kept": False,
-                "reason": reason,
-            },
-            **stamp,
-        )
+    uuid = new_uuid()
+    chat.engine.tell(
+        wire.InformationalMessage,
+        content=chat.last_text,
+        level="warning",
+        prevent_continuation=True,
+        prompt_submit_outcome={"kind": "blocked_by_hook", "prompt_kept": False, "reason": reason},
+        uuid=uuid,
     )
-    chat.engine.transcript.refuse(stamp["uuid"], chat.last_text)
+    chat.engine.transcript.refuse(uuid, chat.last_text)
     return EndTurn("success", "", None)
 
 
@@ -175,8 +170,7 @@ async def _work(chat: Chat, scenario: Scenario) -> None:
         chat.text = f"Stop hook feedback:\n{hooks.blocked}"
         chat.as_user(chat.text, kept={"isMeta": True}, is_synthetic=True)
         notice: dict[str, Any] = {"key": "stop-hook-error", "text": "Stop hook error occurred"}
-        stamp = chat.session.stamp()
-        chat.emit(wire.NotificationMessage(**notice, priority="immediate", **stamp))
+        chat.engine.tell(wire.NotificationMessage, **notice, priority="immediate")
 
 
 # --- the beginning of a turn ----------------------------------------------------------------------
