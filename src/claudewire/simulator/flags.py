@@ -6,9 +6,10 @@ flag.
 
 from __future__ import annotations
 
+import json
 import re
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -273,3 +274,45 @@ def _complaints(flags: Flags, *, takes_folder: bool) -> Iterator[str]:
         yield f"Error: --include-partial-messages {wanted}."
     if streams_out and not (flags.verbose or takes_folder):
         yield "Error: When using --print, --output-format=stream-json requires --verbose"
+
+
+# --- the commands beside the conversation that applications call --------------------------------
+
+_COMMANDS = """
+agents attach auth auto-mode doctor gateway import install kill logs mcp plugin plugins purge
+respawn rm setup-token stop ultrareview update upgrade
+"""
+SUBCOMMANDS = frozenset(_COMMANDS.split())
+"""Words that the real CLI takes for a command, not a prompt, when they come first."""
+
+
+def run_subcommand(
+    argv: Sequence[str], *, config_dir: str, env: Mapping[str, str], version: str
+) -> EarlyExit:
+    """Run a command."""
+    is_json = "--json" in argv
+    match list(argv[:2]):
+        case ["mcp", "list"]:
+            none = "No MCP servers configured. Use `claude mcp add` to add a server.\n"
+            return EarlyExit(0, none)
+        case ["auth", "status"]:
+            return _auth(config_dir, env)
+        case ["plugin" | "plugins", "list"]:
+            none = "No plugins installed. Use `claude plugin install` to install a plugin.\n"
+            return EarlyExit(0, "[]\n" if is_json else none)
+        case ["agents", "--json"]:
+            return EarlyExit(0, "[]\n")
+        case ["doctor", *_]:
+            return EarlyExit(0, f"Claude Code doctor\n\nRunning: simulated ({version})\n")
+    return EarlyExit.error(f"error: the command '{argv[0]}' is not simulated")
+
+
+def _auth(config_dir: str, env: Mapping[str, str]) -> EarlyExit:
+    has_key = bool(env.get("ANTHROPIC_API_KEY"))
+    status = {
+        "loggedIn": has_key,
+        "authMethod": "api_key" if has_key else "none",
+        "apiProvider": "firstParty",
+        "configDirectory": config_dir,
+    }
+    return EarlyExit(0 if has_key else 1, json.dumps(status, indent=2) + "\n")

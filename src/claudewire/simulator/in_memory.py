@@ -10,6 +10,7 @@ import math
 import os
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import anyio
@@ -18,13 +19,13 @@ import anyio.lowlevel
 from ..concurrency import run_soon
 from ..errors import OptionsError, TransportClosed
 from ..transport import Launch
-from ..wire import AUTO, DIALECTS, RELEASED
+from ..wire import RELEASED
 from . import actions
 from .actions import Action
 from .chat import Scenario
 from .engine import Engine
 from .flags import EarlyExit
-from .personas import LATEST, persona
+from .personas import LATEST
 from .simulation import Simulation
 
 if TYPE_CHECKING:
@@ -77,10 +78,7 @@ class SimulatedCLI:
         env: Mapping[str, str] | None = None,
         strict: bool = False,
     ) -> None:
-        if dialect not in (AUTO, *DIALECTS):
-            known = ", ".join([AUTO, *DIALECTS])
-            raise OptionsError(f"dialect must be one of {known}, not {dialect!r}")
-        self._simulation = Simulation(scenario, persona(version).version, dialect, faults, strict)
+        self._simulation = Simulation(scenario, version, dialect, faults, strict)
         self._more_flags = [*argv]
         self._argv = [*ARGV, *argv]
         self._cwd = os.path.abspath(cwd)
@@ -127,7 +125,10 @@ class SimulatedCLI:
 
     async def send(self, data: bytes) -> None:
         """Write to the CLI's stdin. If the CLI does not read it, wait as with a full pipe."""
-        await self._until(lambda: self._takes(len(data)))
+        room = PIPE - len(data)
+        await self._until(
+            lambda: self._reading or sum(map(len, self._unread)) <= room or self._status is not None
+        )
         if self._status is not None:
             raise TransportClosed(f"The simulated CLI has exited with status {self._status}")
         if self._input_ended:
@@ -190,11 +191,6 @@ class SimulatedCLI:
             times += [] if self._engine.due_in is None else [self._engine.due_in]
         return min(times, default=math.inf)
 
-    def _takes(self, size: int) -> bool:
-        """Whether data of this size can be sent now, or will be refused."""
-        room = PIPE - sum(map(len, self._unread))
-        return self._reading or size <= room or self._status is not None
-
     def _has_stdout(self) -> bool:
         """Whether more output on stdout is possible."""
         held = self._stdout_held_until > anyio.current_time()
@@ -219,13 +215,9 @@ class SimulatedCLI:
             self._write(actions.WriteError(exit.stderr.encode()))
             self._end(exit.status)
             return
-        self._engine.thread_waker = self._thread_waker
+        self._engine.thread_waker = lambda: partial(run_soon(), self._wake)
         self._engine.start()
         self._carry_out()
-
-    def _thread_waker(self) -> Callable[[], None]:
-        reach = run_soon()
-        return lambda: reach(self._wake)
 
     def _feed(self, data: bytes) -> None:
         """Give the CLI input, now or when it reads again."""

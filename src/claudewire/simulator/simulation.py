@@ -5,27 +5,28 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from .. import wire
+from ..errors import OptionsError
 from .chat import Scenario
 from .cli import SimulatedProcess
 from .configuration import Configuration
 from .demo import demo_agent
-from .flags import EarlyExit, parse
+from .flags import SUBCOMMANDS, EarlyExit, parse, run_subcommand
 from .personas import LATEST, persona
 from .session import SimulatedSession
 from .stored import SessionStore
-from .subcommands import COMMANDS, run_subcommand
 from .text_mode import TextProcess
 
 if TYPE_CHECKING:
     from .faults import Fault
 
 
-class Simulation(NamedTuple):
+class Simulation(Struct, frozen=True):
     """How a simulated CLI behaves, independent of its command line.
 
     Attributes:
@@ -35,6 +36,9 @@ class Simulation(NamedTuple):
             of the SDK.
         faults: what goes wrong.
         strict: whether it refuses flags and settings that are not simulated, as with `--strict`.
+
+    Raises:
+        OptionsError: the version or the dialect is invalid.
     """
 
     scenario: Scenario | None = None
@@ -42,6 +46,12 @@ class Simulation(NamedTuple):
     dialect: str = wire.RELEASED
     faults: Sequence[Fault] = ()
     strict: bool = False
+
+    def __post_init__(self) -> None:
+        persona(self.version)
+        if self.dialect not in (wire.AUTO, *wire.DIALECTS):
+            known = ", ".join([wire.AUTO, *wire.DIALECTS])
+            raise OptionsError(f"dialect must be one of {known}, not {self.dialect!r}")
 
     @classmethod
     def from_env(cls, env: Mapping[str, str]) -> Simulation:
@@ -66,11 +76,7 @@ class Simulation(NamedTuple):
             faults = parse_faults(named)
         version = env.get("CLAUDEWIRE_SIM_VERSION") or LATEST.version
         dialect = env.get("CLAUDEWIRE_SIM_DIALECT") or wire.RELEASED
-        if dialect not in (wire.AUTO, *wire.DIALECTS):
-            known = ", ".join([wire.AUTO, *wire.DIALECTS])
-            raise ValueError(f"Unknown dialect {dialect!r}; the dialects are {known}")
-        strict = bool(env.get("CLAUDEWIRE_SIM_STRICT"))
-        return cls(scenario, persona(version).version, dialect, faults, strict)
+        return cls(scenario, version, dialect, faults, bool(env.get("CLAUDEWIRE_SIM_STRICT")))
 
     def engine(
         self,
@@ -88,7 +94,7 @@ class Simulation(NamedTuple):
         plays, config = persona(self.version), _config_dir(env)
         # A word that is not UTF-8 has lone surrogates, which no message can carry.
         argv = [re.sub("[\ud800-\udfff]", "\ufffd", word) for word in argv]
-        if argv and argv[0] in COMMANDS:
+        if argv and argv[0] in SUBCOMMANDS:
             raise run_subcommand(argv, config_dir=config or cwd, env=env, version=plays.version)
         behavior = wire.behavior_of(self.dialect)
         takes_folder = self.dialect == wire.AUTO or behavior.takes_folder
