@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -92,7 +93,7 @@ class SimulatedSession:
         self.tasks: dict[str, wire.BackgroundTask] = {}
         self.stop_work: dict[str, Callable[[], None]] = {}
         self.notices: list[wire.UserMessage] = []
-        self.checkpoints: dict[str, dict[str, bytes | None]] = {}
+        self.checkpoints: dict[str, dict[Path, bytes | None]] = {}
         self.announced: bool = False
         self.turns: int = 0
         self.results: int = 0
