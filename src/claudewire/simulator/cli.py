@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Coroutine
+from typing import Any
 
 from .. import wire
 from .actions import Write
-from .chat import Scenario
 from .engine import Engine
 from .flags import is_uuid
 from .mcp import connect_configured
 from .model_output import bare_result
 from .requests import give_title, handle
 from .scheduler import Wait
-from .session import SimulatedSession
 from .turns import run_turn
-
-if TYPE_CHECKING:
-    from .faults import Fault
 
 NO_RESUME_VALUE = (
     "Error: --resume requires a valid session ID or session title when used with --print. "
@@ -29,19 +24,7 @@ CANCEL = "control_cancel_request"
 
 
 class SimulatedProcess(Engine):
-    """A simulated CLI process that plays a scenario. Its other arguments are those of `Engine`."""
-
-    def __init__(
-        self,
-        session: SimulatedSession,
-        scenario: Scenario,
-        *,
-        dialect: str,
-        clock: Callable[[], float],
-        faults: Sequence[Fault],
-    ) -> None:
-        super().__init__(session, dialect=dialect, clock=clock, faults=faults)
-        self.scenario = scenario
+    """A simulated CLI process that plays a scenario."""
 
     def begin(self) -> None:
         """Print warnings; exit if the requested session cannot be used."""

@@ -25,6 +25,7 @@ from .stored import Entry, append_entries
 from .transcript import ABOUT_AGENT, Transcript
 
 if TYPE_CHECKING:
+    from .chat import Scenario
     from .faults import Fault
 
 STATE_FOR_ALL = "CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS"
@@ -62,6 +63,7 @@ class Engine(ABC):
 
     Args:
         session: the flags, the persona, the folders and everything that lasts longer than a turn.
+        scenario: plays the agent in each turn.
         dialect: the dialect to write. Like the real CLI, it understands no other one; with `auto`
             it uses the dialect of the SDK.
         clock: returns the time in seconds; only differences matter.
@@ -71,12 +73,14 @@ class Engine(ABC):
     def __init__(
         self,
         session: SimulatedSession,
+        scenario: Scenario,
         *,
         dialect: str,
         clock: Callable[[], float],
         faults: Sequence[Fault],
     ) -> None:
         self.session: SimulatedSession = session
+        self.scenario: Scenario = scenario
         self.dialect: str = dialect
         self.connection: wire.Connection = wire.Connection(wire.Role.CLI, dialect=dialect)
         self.transcript: Transcript = Transcript(session, self.record)

@@ -34,8 +34,6 @@ class TextProcess(SimulatedProcess):
     """A simulated CLI process with `--input-format text`: it answers one prompt and exits."""
 
     _input = b""
-    _printed = b""
-    """The result that was last printed."""
 
     def begin(self) -> None:
         """Start up and wait for stdin, with a limit."""
@@ -77,28 +75,20 @@ class TextProcess(SimulatedProcess):
         form = self.session.flags.output_format
         if form == "stream-json":
             super().send(event)
-        elif form == "json":
+        elif form == "json" or isinstance(event, wire.ResultMessage):
             self._messages.append(event)
-        elif isinstance(event, wire.ResultMessage):
-            self._messages = [event]
-            if event.subtype != "success" or (event.result or "").strip():
-                self._print(event)
 
     def exit(self, status: int) -> None:
-        """Print the rest, and end the process."""
-        last = self._messages[-1] if self._messages and not self.exited else None
-        if isinstance(last, wire.ResultMessage):
+        """Print the results, and end the process."""
+        results = [it for it in self._messages if isinstance(it, wire.ResultMessage)]
+        if results and not self.exited:
             if self.session.flags.output_format == "json":
-                self._print_json(last)
-            elif not self._printed:
-                self._print(last)
+                self._print_json(results[-1])
+            else:
+                texts = [self._as_text(it) for it in results]
+                shown = list(filter(str.strip, texts)) or texts[-1:]
+                self.act(Write("\n".join(shown).encode()))
         super().exit(status)
-
-    def _print(self, result: wire.ResultMessage) -> None:
-        """Print a result as text, with an empty line after a previous one."""
-        gap = b"" if not self._printed else b"\n" if self._printed.endswith(b"\n") else b"\n\n"
-        self._printed = self._as_text(result).encode()
-        self.act(Write(gap + self._printed))
 
     def _as_text(self, result: wire.ResultMessage) -> str:
         flags = self.session.flags
