@@ -13,6 +13,7 @@ from .. import wire
 from .checkpoints import keep_file
 from .engine import Engine, Overtaken, Refused, StreamClosed
 from .hooks import HookCalls, call_hooks
+from .introduction import announce
 from .mcp import abandon, call_tool
 from .model_output import EndTurn, ModelOutput, api_error
 from .permissions import Decision, decide, set_mode, told_of_answers
@@ -119,6 +120,17 @@ class Chat:
     def emit(self, event: wire.Event) -> None:
         """Send any message unchanged."""
         self.engine.send(event)
+
+    def announce(self, uuid: str | None = None) -> None:
+        """Send the messages that begin a turn; `uuid` is that of the prompt."""
+        engine, session, prompt = self.engine, self.session, self.prompt
+        if prompt is not None and prompt.raw.get("type") == engine.behavior.first_prompt:
+            engine.send(wire.SessionCreatedMessage(session_id=session.id))
+        if engine.behavior.describes == "turn" or not session.announced:
+            announce(engine, self.taken)
+        session.turns += 1
+        if prompt is not None:
+            engine.echo(prompt, uuid)
 
     # --- tools -----------------------------------------------------------------------------------
 

@@ -13,9 +13,8 @@ from .chat import Chat
 from .model_output import synthetic_message
 from .session import new_uuid, timestamp
 
-Announce = Callable[[], None]
-Command = Callable[[Chat, str, Announce], Awaitable[None]]
-"""Carries out a command with its arguments; it calls a function that describes the session."""
+Command = Callable[[Chat, str], Awaitable[None]]
+"""Carries out a command with its arguments."""
 
 CONTINUED = (
     "This session is being continued from a previous conversation that ran out of context. The "
@@ -45,7 +44,7 @@ def command_of(chat: Chat) -> tuple[str | None, Command, str] | None:
     return None if command is None else (word, command, arguments.strip())
 
 
-async def _clear(chat: Chat, arguments: str, announce: Announce) -> None:
+async def _clear(chat: Chat, arguments: str) -> None:
     """Begin another conversation in the same process."""
     session, engine, uuid = chat.session, chat.engine, new_uuid()
     prompt = chat.prompt.uuid if chat.prompt is not None else None
@@ -60,18 +59,18 @@ async def _clear(chat: Chat, arguments: str, announce: Announce) -> None:
     engine.tell(wire.BackgroundTasksChangedMessage, tasks=[])
     engine.transcript.close()
     session.forget()
-    announce()
+    chat.announce()
     engine.transcript.forget()
     _keep(chat, "clear", arguments, "")
 
 
-async def _compact(chat: Chat, arguments: str, announce: Announce) -> None:
+async def _compact(chat: Chat, arguments: str) -> None:
     """Replace the conversation by a summary."""
     session = chat.session
     await chat.hook("PreCompact", "manual", trigger="manual", custom_instructions=arguments)
     chat.engine.tell(wire.StatusMessage, status="compacting")
     chat.engine.tell(wire.StatusMessage, status=None, compact_result="success")
-    announce()
+    chat.announce()
     asked = [f"- {it['text']}" for it in session.history if it["type"] == "user"]
     summary = "\n".join(["(simulation) The user has said:", *asked])
     chat.put_boundary("manual", _used(chat), len(summary) // 4)
@@ -92,26 +91,26 @@ async def _compact(chat: Chat, arguments: str, announce: Announce) -> None:
     chat.emit(told)
 
 
-async def _context(chat: Chat, arguments: str, announce: Announce) -> None:
+async def _context(chat: Chat, arguments: str) -> None:
     """Print how full the context is."""
     used = _used(chat)
     share = f"{used} / {WINDOW // 1000}k ({used * 100 // WINDOW}%)"
     text = f"## Context Usage\n\n**Model:** {chat.session.model}  \n**Tokens:** {share}"
-    _print(chat, "context", arguments, text, announce)
+    _print(chat, "context", arguments, text)
 
 
-async def _cost(chat: Chat, arguments: str, announce: Announce) -> None:
+async def _cost(chat: Chat, arguments: str) -> None:
     """Print the costs."""
     lines = [f"Total cost: ${chat.session.cost:.4f}"]
     for name, it in chat.session.spent.items():
         used = f"{it.input_tokens} input, {it.output_tokens} output (${it.cost_usd:.4f})"
         lines.append(f"{name}: {used}")
-    _print(chat, "usage", arguments, "\n".join(lines), announce)
+    _print(chat, "usage", arguments, "\n".join(lines))
 
 
-async def _refuse(chat: Chat, arguments: str, announce: Announce) -> None:
+async def _refuse(chat: Chat, arguments: str) -> None:
     """Answer that a command needs a terminal."""
-    announce()
+    chat.announce()
     text = f"{chat.text.partition(' ')[0]} isn't available in this environment."
     outcome = {"kind": "unavailable_headless"}
     about: dict[str, Any] = {"level": "info", "isMeta": False}
@@ -120,8 +119,8 @@ async def _refuse(chat: Chat, arguments: str, announce: Announce) -> None:
     _say(chat, text, local_command_outcome=outcome)
 
 
-def _print(chat: Chat, name: str, arguments: str, text: str, announce: Announce) -> None:
-    announce()
+def _print(chat: Chat, name: str, arguments: str, text: str) -> None:
+    chat.announce()
     _keep(chat, name, arguments, text)
     _say(chat, text, local_command_run={"command": name, "args": arguments})
 

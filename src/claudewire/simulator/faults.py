@@ -33,9 +33,9 @@ from .actions import (
     WriteError,
 )
 from .engine import Refused
+from .introduction import init_message
 from .model_output import api_message, bare_result
 from .scheduler import Wait
-from .turns import init_message
 
 if TYPE_CHECKING:
     from .engine import Engine

@@ -12,12 +12,11 @@ import msgspec
 from .. import wire
 from .checkpoints import is_enabled, rewind
 from .engine import Engine
+from .introduction import announce, models, welcome
 from .mcp import abandon, connect, connect_all, connect_program
 from .permissions import set_mode
 from .servers import ServerState
-from .session import MODELS
 from .subagents import end_task
-from .turns import AGENTS, CAPABILITIES, COMMANDS, announce
 
 
 class _Declined(Exception):
@@ -113,7 +112,7 @@ def _open(engine: Engine, request: wire.Request, body: wire.Initialize) -> None:
     then = partial(engine.defer, ready) if announces else ready
     if session.persona.meets_servers_first:
         connect_all(engine, then)
-    engine.send(wire.Answer(request.id, _welcome(engine), pending=None if announces else ()))
+    engine.send(wire.Answer(request.id, welcome(engine), pending=None if announces else ()))
     if not session.persona.meets_servers_first:
         connect_all(engine, then)
 
@@ -124,46 +123,6 @@ def give_title(engine: Engine, title: str) -> None:
     engine.transcript.rename(title)
     told = {"type": "system", "subtype": "session_title_changed", "title": title}
     engine.send(wire.UnknownSystemMessage(data={**told, **engine.session.stamp()}))
-
-
-def _welcome(engine: Engine) -> wire.InitializeResult:
-    """Describe the session as far as the version does."""
-    session = engine.session
-    configured = session.configuration
-    commands = [
-        wire.SlashCommand(name, it.description, argument_hint="")
-        for name, it in configured.slash_commands().items()
-    ]
-    commands += [wire.SlashCommand(name, "", argument_hint="", builtin=True) for name in COMMANDS]
-    newer: dict[str, Any] = {}
-    if session.persona.narrates:
-        agents = [wire.AgentInfo(name, "A simulated agent", "inherit") for name in AGENTS]
-        for found in (session.agents, configured.agents):
-            agents += [wire.AgentInfo(name, it.description) for name, it in found.items()]
-        newer = {"agents": agents, "pid": os.getpid(), "session_state": session.state}
-        newer["current_permission_mode"] = session.mode
-    if session.persona.introduces_itself:
-        newer["claude_code_version"] = session.persona.version
-        newer["capabilities"] = list(CAPABILITIES)
-        newer["hook_on_failure_supported"] = True
-    return wire.InitializeResult(
-        commands=commands,
-        output_style=configured.settings.output_style,
-        available_output_styles=["default", "Explanatory", "Learning"],
-        models=_models(),
-        account=wire.AccountInfo(
-            token_source="none", api_key_source="none", api_provider="firstParty"
-        ),
-        **newer,
-    )
-
-
-def _models() -> list[wire.ModelInfo]:
-    models = MODELS.items()
-    return [
-        wire.ModelInfo(name, resolved_model=full, display_name=name.title(), description=full)
-        for name, full in models
-    ]
 
 
 # --- one function for each request ----------------------------------------------------------------
@@ -318,7 +277,7 @@ _HANDLERS: dict[type, Callable[[Engine, Any], Any]] = {
     ),
     wire.GetContextUsage: _context,
     wire.GetSettings: _settings,
-    wire.ListModels: lambda engine, body: wire.ListModelsResult(_models()),
+    wire.ListModels: lambda engine, body: wire.ListModelsResult(models()),
     wire.ReadFile: _read_file,
     wire.RenameSession: lambda engine, body: give_title(engine, body.title),
 }
