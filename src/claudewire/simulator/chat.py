@@ -404,9 +404,7 @@ class Chat:
 
     async def _child(self, block: wire.ToolUseBlock) -> tuple[Subagent, Chat]:
         agent = Subagent(self.engine, block)
-        await self.hook(
-            "SubagentStart", agent.run.kind, agent_id=agent.run.id, agent_type=agent.run.kind
-        )
+        await self.hook("SubagentStart", agent.kind, agent_id=agent.id, agent_type=agent.kind)
         child = Chat(self.engine, wire.UserMessage.of(agent.prompt))
         child.model = ModelOutput(self.engine, agent=agent)
         return agent, child
@@ -436,13 +434,13 @@ class Chat:
     ) -> _Output:
         """Start a subagent that works in the background, once the model knows of it."""
         agent, child = await self._child(block)
-        self.session.tasks[agent.run.id] = agent.task
+        self.session.tasks[agent.id] = agent.task
         list_tasks(self.engine)
         agent.start()
 
         def begin() -> None:
             task = self.engine.spawn(child._work_alone(agent, work))
-            self.session.stop_work[agent.run.id] = partial(self.engine.discard, task)
+            self.session.stop_work[agent.id] = partial(self.engine.discard, task)
 
         self.engine.defer(begin)
         text, whole = agent.launched()
@@ -453,8 +451,8 @@ class Chat:
         """Play a subagent."""
         await work(self)
         self.model.close("end_turn")
-        path, kind = self.model.transcript.path, agent.run.kind
-        about = {"agent_id": agent.run.id, "agent_type": kind, "agent_transcript_path": path}
+        path, kind = self.model.transcript.path, agent.kind
+        about = {"agent_id": agent.id, "agent_type": kind, "agent_transcript_path": path}
         await self.hook("SubagentStop", kind, **about, stop_hook_active=False)
 
     async def _work_alone(self, agent: Subagent, work: Scenario) -> None:
@@ -468,7 +466,7 @@ class Chat:
             if not isinstance(error, EndTurn):
                 self.engine.note_failure(error)
             status = "failed"
-        if self.session.tasks.pop(agent.run.id, None) is None:
+        if self.session.tasks.pop(agent.id, None) is None:
             return  # it was stopped
         agent.end(self.last_text, self.model.usage, status)
         list_tasks(self.engine)

@@ -48,20 +48,22 @@ class HookCalls:
     @property
     def permission(self) -> str | None:
         """The permission decision of the hooks: `ask` counts more than `allow`."""
-        decisions = {getattr(it, "permission_decision", None) for it in self.specific}
+        decisions = self._all("permission_decision")
         return next((it for it in ("ask", "allow") if it in decisions), None)
 
     @property
     def updated_input(self) -> dict[str, Any] | None:
         """The input as a hook changed it."""
-        inputs = [getattr(it, "updated_input", None) for it in self.specific]
-        return next((it for it in inputs if it is not None), None)
+        return next(iter(self._all("updated_input")), None)
 
     @property
     def context(self) -> str:
         """The text that the hooks add for the model."""
-        texts = [getattr(it, "additional_context", None) for it in self.specific]
-        return "\n".join(text for text in texts if text)
+        return "\n".join(filter(None, self._all("additional_context")))
+
+    def _all(self, field: str) -> list[Any]:
+        values = (getattr(it, field, None) for it in self.specific)
+        return [value for value in values if value is not None]
 
     @property
     def stopped(self) -> bool:

@@ -58,9 +58,9 @@ class ModelOutput:
         self.engine = engine
         self.session: SimulatedSession = engine.session
         self.agent = agent
-        self.parent: str | None = None if agent is None else agent.run.tool_use_id
+        self.parent: str | None = None if agent is None else agent.tool_use_id
         main = engine.transcript
-        self.transcript: Transcript = main if agent is None else main.of_agent(agent.run)
+        self.transcript: Transcript = main if agent is None else main.of_agent(agent)
         self.calls: int = 0
         self.usage: wire.Usage = usage(0, 0)
         self.stop_reason: str | None = None
@@ -208,7 +208,7 @@ class ModelOutput:
         """Whether the SDK gets it: newer CLIs forward only the tool uses of subagents."""
         session = self.session
         asked_for = session.flags.forward_subagent_text or session.setup.forward_subagent_text
-        if self.agent is None or self.agent.run.in_background or asked_for:
+        if self.agent is None or self.agent.in_background or asked_for:
             return True
         return not session.persona.narrates or isinstance(blocks[-1], wire.ToolUseBlock)
 

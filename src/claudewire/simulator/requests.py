@@ -69,11 +69,7 @@ def _answer(engine: Engine, request: wire.Request) -> None:
 async def _answer_later(
     engine: Engine, request: wire.Request, result: Coroutine[Any, Any, Any]
 ) -> None:
-    answer: wire.Answer | wire.Failure
-    try:
-        answer = wire.Answer(request.id, await result)
-    except _Declined as no:
-        answer = wire.Failure(request.id, *no.args)
+    answer = wire.Answer(request.id, await result)
     if request.id in engine.connection.owed:
         engine.send(answer)
 
@@ -119,7 +115,6 @@ def _open(engine: Engine, request: wire.Request, body: wire.Initialize) -> None:
 
 def give_title(engine: Engine, title: str) -> None:
     """Keep the title of the session, and tell the SDK."""
-    engine.session.title = title
     engine.transcript.rename(title)
     told = {"type": "system", "subtype": "session_title_changed", "title": title}
     engine.send(wire.UnknownSystemMessage(data={**told, **engine.session.stamp()}))
@@ -150,11 +145,12 @@ def _set_model(engine: Engine, body: wire.SetModel) -> Any:
     return wire.SetModelResult(session.model) if session.persona.acknowledges else None
 
 
-def _server_states(engine: Engine) -> list[wire.McpServerStatus]:
-    return [_server_state(name, state) for name, state in engine.session.servers.items()]
+def _status(engine: Engine, body: wire.McpStatus) -> Any:
+    states = engine.session.servers.items()
+    return wire.McpStatusResult([_server_status(name, state) for name, state in states])
 
 
-def _server_state(name: str, state: ServerState) -> wire.McpServerStatus:
+def _server_status(name: str, state: ServerState) -> wire.McpServerStatus:
     if state.source == "sdk":
         return wire.McpServerStatus(name=name, status=state.status, error=state.error)
     tools = [wire.McpToolInfo(name=str(tool.get("name"))) for tool in state.tools]
@@ -265,7 +261,7 @@ def _read_file(engine: Engine, body: wire.ReadFile) -> Any:
 _HANDLERS: dict[type, Callable[[Engine, Any], Any]] = {
     wire.SetPermissionMode: _set_mode,
     wire.SetModel: _set_model,
-    wire.McpStatus: lambda engine, body: wire.McpStatusResult(_server_states(engine)),
+    wire.McpStatus: _status,
     wire.McpReconnect: _reconnect,
     wire.McpToggle: _reconnect,
     wire.McpSetServers: _set_servers,

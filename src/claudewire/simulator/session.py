@@ -82,7 +82,6 @@ class SimulatedSession:
         self.model: str = self.resolve_model(flags.model or configuration.settings.model)
         self.effort: str = flags.effort or "medium"
         self.state: str = "idle"
-        self.title: str | None = flags.name
         self.prompt_id: str = new_uuid()
         self.setup: wire.Initialize = wire.Initialize()
         self._agents_of_flag = _agents(flags.agents)

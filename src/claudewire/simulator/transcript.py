@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from msgspec import to_builtins
 
 from .. import wire
 from .session import SimulatedSession, new_uuid, timestamp
 from .stored import Entry
+
+if TYPE_CHECKING:
+    from .subagents import Subagent
 
 ABOUT_AGENT = ".meta.json"
 """The end of the name of the file that describes a subagent."""
@@ -26,16 +29,6 @@ CAVEAT = (
 )
 
 
-class AgentRun(NamedTuple):
-    """One run of a subagent, whose transcript is a file beside that of the session."""
-
-    id: str
-    kind: str
-    description: str
-    tool_use_id: str
-    in_background: bool = False
-
-
 class Transcript:
     """The transcript of the main conversation, or of a subagent."""
 
@@ -43,7 +36,7 @@ class Transcript:
         self,
         session: SimulatedSession,
         write: Callable[[str, list[Entry]], None],
-        agent: AgentRun | None = None,
+        agent: Subagent | None = None,
     ) -> None:
         self.session = session
         self.agent = agent
@@ -64,7 +57,7 @@ class Transcript:
             return main
         return f"{main.removesuffix('.jsonl')}/subagents/agent-{self.agent.id}.jsonl"
 
-    def of_agent(self, agent: AgentRun) -> Transcript:
+    def of_agent(self, agent: Subagent) -> Transcript:
         """Begin the transcript of a subagent, and describe the subagent in a separate file."""
         child = Transcript(self.session, self._write, agent)
         about = {
