@@ -448,7 +448,6 @@ class Chat:
         return _Output([{"type": "text", "text": text}], whole=whole)
 
     async def _work_as(self, agent: Subagent, work: Scenario) -> None:
-        """Play a subagent."""
         await work(self)
         self.model.close("end_turn")
         path, kind = self.model.transcript.path, agent.kind

@@ -92,7 +92,6 @@ async def _compact(chat: Chat, arguments: str) -> None:
 
 
 async def _context(chat: Chat, arguments: str) -> None:
-    """Print how full the context is."""
     used = _used(chat)
     share = f"{used} / {WINDOW // 1000}k ({used * 100 // WINDOW}%)"
     text = f"## Context Usage\n\n**Model:** {chat.session.model}  \n**Tokens:** {share}"
@@ -100,7 +99,6 @@ async def _context(chat: Chat, arguments: str) -> None:
 
 
 async def _cost(chat: Chat, arguments: str) -> None:
-    """Print the costs."""
     lines = [f"Total cost: ${chat.session.cost:.4f}"]
     for name, it in chat.session.spent.items():
         used = f"{it.input_tokens} input, {it.output_tokens} output (${it.cost_usd:.4f})"

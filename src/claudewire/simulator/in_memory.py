@@ -145,7 +145,7 @@ class SimulatedCLI:
 
     async def receive(self) -> bytes:
         """Wait for output on stdout, one write at a time; `b""` is its end."""
-        await self._until(lambda: bool(self._stdout) or not self._has_stdout())
+        await self._until(lambda: bool(self._stdout) or not self._stdout_open or self._is_over())
         return self._stdout.popleft() if self._stdout else b""
 
     async def receive_stderr(self) -> bytes:
@@ -191,10 +191,9 @@ class SimulatedCLI:
             times += [] if self._engine.due_in is None else [self._engine.due_in]
         return min(times, default=math.inf)
 
-    def _has_stdout(self) -> bool:
-        """Whether more output on stdout is possible."""
-        held = self._stdout_held_until > anyio.current_time()
-        return self._stdout_open and (self._status is None or held)
+    def _is_over(self) -> bool:
+        """Whether the CLI, and each process that holds its stdout, has ended."""
+        return self._status is not None and self._stdout_held_until <= anyio.current_time()
 
     def _is_stuck(self) -> bool:
         """Whether the CLI cannot go on now: it pauses, or its stderr is full."""

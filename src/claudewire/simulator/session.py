@@ -122,11 +122,8 @@ class SimulatedSession:
         if self.store is not None and not is_uuid(wanted):
             wanted = self.store.titled(wanted) or wanted
         self._take_up(wanted)
-        if not self.resumed or not flags.fork_session:
-            return wanted
-        if self.stored is not None:
-            self.stored = self.stored._replace(to_copy=self.stored.branch)
-        return flags.session_id or new_uuid()
+        forks = self.resumed and flags.fork_session
+        return (flags.session_id or new_uuid()) if forks else wanted
 
     def _take_up(self, wanted: str) -> None:
         """Go on with a session, if it exists and has the requested message."""

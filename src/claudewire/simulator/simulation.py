@@ -101,7 +101,9 @@ class Simulation(Struct, frozen=True):
         flags = parse(argv, version=plays.version, takes_folder=takes_folder)
         cwd = os.path.abspath(os.path.join(cwd, flags.cwd or ""))
         configuration = Configuration(flags, cwd, config)
-        ignored = [*flags.unsimulated, *configuration.unsimulated(), *_unapproved(cwd)]
+        # A person would have to approve the MCP servers of a project.
+        servers = filter(os.path.exists, [os.path.join(cwd, ".mcp.json")])
+        ignored = [*flags.unsimulated, *configuration.unsimulated(), *servers]
         note = f"claudewire-sim: accepted, but not simulated: {', '.join(ignored)}"
         strict = self.strict or flags.strict
         if ignored and strict:
@@ -135,12 +137,6 @@ def _scenario_file(env: Mapping[str, str]) -> str | None:
     """Return the scenario in the CLI's own folder, for tools that filter the environment."""
     path = os.path.join(_config_dir(env) or "", "claudewire-sim.toml")
     return path if os.path.isabs(path) and os.path.exists(path) else None
-
-
-def _unapproved(cwd: str) -> list[str]:
-    """Name the MCP servers of the project, which a person would have to approve."""
-    path = os.path.join(cwd, ".mcp.json")
-    return [path] if os.path.exists(path) else []
 
 
 def _branch(cwd: str) -> str:

@@ -110,13 +110,12 @@ class NotResumable(Exception):
 
 
 class Stored(NamedTuple):
-    """The part of a conversation that goes on, up to `leaf`; a fork begins with a copy of it."""
+    """The part of a conversation that goes on, up to `leaf`."""
 
     leaf: str | None
     branch: list[Entry]
     history: list[Entry]
     costs: Entry | None
-    to_copy: list[Entry] = []
 
 
 def take_up(entries: Sequence[Entry], *, at: str | None = None) -> Stored:

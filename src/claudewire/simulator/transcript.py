@@ -47,7 +47,8 @@ class Transcript:
         self._started = time.time()
         stored = session.stored if agent is None else None
         self._leaf: str | None = None if stored is None else stored.leaf
-        self._copied: list[Entry] = [] if stored is None else stored.to_copy
+        forks = session.flags.fork_session
+        self._copied: list[Entry] = stored.branch if stored is not None and forks else []
 
     @property
     def path(self) -> str:

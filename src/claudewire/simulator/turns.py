@@ -79,7 +79,6 @@ async def _play(chat: Chat, scenario: Scenario) -> EndTurn:
 
 
 async def _run_command(chat: Chat, name: str | None, command: Command, arguments: str) -> EndTurn:
-    """Carry out a command of the CLI itself."""
     chat.session.prompt_id = new_uuid()
     chat.command, chat.rounds = name, 0
     await command(chat, arguments)

@@ -66,11 +66,6 @@ class ScriptedAPI:
         """The requests that the script has answered."""
         return [request for request in self.requests if request.kind == TURN]
 
-    @property
-    def side_calls(self) -> list[APIRequest]:
-        """The requests that a CLI made for its own purposes."""
-        return [request for request in self.requests if request.kind == SIDE]
-
     def __enter__(self) -> ScriptedAPI:
         self._server = _Server(self)
         self._port = self._server.server_address[1]
