@@ -82,13 +82,6 @@ class _Known(_Servers):
     projects: dict[str, _Project] = {}
 
 
-class _About(Struct):
-    """The file `plugin.json`."""
-
-    name: str | None = None
-    version: str | None = None
-
-
 class Instructions(NamedTuple):
     """A Markdown file that describes an agent, a command or a skill."""
 
@@ -269,9 +262,9 @@ class Configuration:
         if not os.path.isdir(path):
             self.problems.append(f"Error: there is no plugin in {path}")
             return
-        about = self._read(f"{path}/.claude-plugin/plugin.json", _About)
-        name = about.name or os.path.basename(path)
-        self.plugins.append(Plugin(name, path, about.version))
+        about = self._read(f"{path}/.claude-plugin/plugin.json", Object)
+        name = str(about.get("name") or os.path.basename(path))
+        self.plugins.append(Plugin(name, path, about.get("version")))
         self._read_folders(path, f"{name}:")
         self._add("plugin", path, self._read(f"{path}/hooks/hooks.json", Object))
         servers = self._read(f"{path}/.mcp.json", _Servers).mcp_servers

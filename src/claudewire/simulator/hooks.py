@@ -163,14 +163,10 @@ def _output_of(event: str, status: int, stdout: str, stderr: str) -> wire.HookOu
         return wire.HookOutput(decision="block", reason=stderr or "No stderr output")
     if status != 0 or not stdout:
         return None
-    wants: Any = None
     if stdout.startswith("{"):
         with suppress(msgspec.DecodeError):
-            wants = msgspec.json.decode(stdout)
+            return msgspec.json.decode(stdout, type=wire.prepared(wire.HookOutput))
     elif event == "UserPromptSubmit":
-        wants = {"hookSpecificOutput": {"hookEventName": event, "additionalContext": stdout}}
-    try:
-        output: wire.HookOutput = msgspec.convert(wants, wire.prepared(wire.HookOutput))
-    except msgspec.ValidationError:
-        return None
-    return output
+        context = wire.UserPromptSubmitHookSpecificOutput(additional_context=stdout)
+        return wire.HookOutput(hook_specific_output=context)
+    return None

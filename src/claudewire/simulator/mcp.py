@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -37,30 +36,19 @@ async def connect_program(engine: Engine, name: str) -> None:
         state.failed(error)
 
 
-def connect_all(engine: Engine, then: Callable[[], None]) -> None:
-    """Connect to all servers in the application, then call `then`."""
+async def connect_all(engine: Engine) -> None:
+    """Connect to all servers in the application."""
     session = engine.session
     configured = session.configuration.servers.items()
     in_files = (name for name, config in configured if config.get("type") == "sdk")
     manifests = session.setup.sdk_mcp_server_manifests or {}
-    left: list[str] = []
-
-    def met(name: str) -> None:
-        left.remove(name)
-        if not left:
-            then()
-
     for name in dict.fromkeys([*(session.setup.sdk_mcp_servers or ()), *in_files]):
         manifest = manifests.get(name)
         session.servers[name] = ServerState()
         if manifest is None or manifest.tools_list_result is None:
-            left.append(name)
+            await connect(engine, name)
         else:
             session.servers[name].connected(manifest.tools_list_result.get("tools"))
-    if not left:
-        then()
-    for name in list(left):
-        engine.spawn(connect(engine, name), partial(met, name))
 
 
 def _client(engine: Engine) -> dict[str, Any]:

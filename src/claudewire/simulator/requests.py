@@ -107,10 +107,10 @@ def _open(engine: Engine, request: wire.Request, body: wire.Initialize) -> None:
     # The description comes after the answer, even if there is no server to wait for.
     then = partial(engine.defer, ready) if announces else ready
     if session.persona.meets_servers_first:
-        connect_all(engine, then)
+        engine.spawn(connect_all(engine), then)
     engine.send(wire.Answer(request.id, welcome(engine), pending=None if announces else ()))
     if not session.persona.meets_servers_first:
-        connect_all(engine, then)
+        engine.spawn(connect_all(engine), then)
 
 
 def give_title(engine: Engine, title: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -84,7 +85,10 @@ class SimulatedSession:
         self.state: str = "idle"
         self.prompt_id: str = new_uuid()
         self.setup: wire.Initialize = wire.Initialize()
-        self._agents_of_flag = _agents(flags.agents)
+        self._agents_of_flag: dict[str, wire.AgentDefinition] = {}
+        with suppress(msgspec.MsgspecError):  # if one is invalid, all are ignored
+            kind = wire.prepared(dict[str, wire.AgentDefinition])
+            self._agents_of_flag = msgspec.json.decode(flags.agents or "{}", type=kind)
         self.servers: dict[str, ServerState] = {}
         self.added_rules: dict[str, list[str]] = {"allow": [], "ask": [], "deny": []}
         self.added_folders: list[str] = []
@@ -245,13 +249,3 @@ class SimulatedSession:
                 context_window=200_000,
                 max_output_tokens=64_000,
             )
-
-
-def _agents(text: str | None) -> dict[str, wire.AgentDefinition]:
-    """Read the agents of the command line; if one is invalid, all are ignored."""
-    try:
-        return msgspec.json.decode(
-            text or "{}", type=wire.prepared(dict[str, wire.AgentDefinition])
-        )
-    except msgspec.MsgspecError:
-        return {}
