@@ -14,10 +14,9 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from ..wire import PermissionMode
+
 EFFORTS = ("low", "medium", "high", "xhigh", "max")
-
-
-Mode = Literal["acceptEdits", "auto", "bypassPermissions", "default", "manual", "dontAsk", "plan"]
 
 
 class EarlyExit(Exception):
@@ -61,7 +60,7 @@ class Flags(msgspec.Struct, frozen=True, kw_only=True):
     session_mirror: bool = False
     no_session_persistence: bool = False
     name: str | None = None
-    permission_mode: Mode | None = None
+    permission_mode: PermissionMode | None = None
     permission_prompt_tool: str | None = None
     dangerously_skip_permissions: bool = False
     allow_dangerously_skip_permissions: bool = False
