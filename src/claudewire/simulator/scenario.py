@@ -13,11 +13,7 @@ one by the user's words. A TOML file does the same without Python:
         { say = "It is {result}, and sunny." },
     ]
 
-A step has one verb and the fields of that verb. In a string, also in the input of a tool,
-`{prompt}` stands for the user's words and `{result}` for the result of the last tool. A regex can
-capture more: `{1}` is its first group, `{name}` its group of that name. A turn with `number = 2` is
-played as the second turn, if its words match. `result_file` reads the result of a tool from a file,
-relative to that of the scenario.
+docs/testing.md lists the verbs of a step.
 """
 
 from __future__ import annotations

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -13,17 +15,20 @@ from msgspec.structs import replace
 from .. import wire
 from ..errors import OptionsError
 from .chat import Scenario
-from .cli import SimulatedProcess
+from .cli import SimulatedProcess, TextProcess
 from .configuration import Configuration
 from .demo import demo_agent
 from .flags import SUBCOMMANDS, EarlyExit, parse, run_subcommand
 from .personas import LATEST, persona
 from .session import SimulatedSession
 from .stored import SessionStore
-from .text_mode import TextProcess
 
 if TYPE_CHECKING:
     from .faults import Fault
+
+
+MARK = "# Made by claudewire-sim."
+"""The second line of a program that `write_program` has made."""
 
 
 class Simulation(Struct, frozen=True):
@@ -123,6 +128,16 @@ class Simulation(Struct, frozen=True):
         kind = TextProcess if is_text else SimulatedProcess
         scenario = self.scenario or demo_agent
         return kind(session, scenario, dialect=self.dialect, clock=clock, faults=self.faults)
+
+
+def write_program(path: str | os.PathLike[str], variables: Mapping[str, str]) -> None:
+    """Write a shell script that runs the simulated CLI with these variables."""
+    exports = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in variables.items())
+    # -P: no module must come from the folder in which the program is started.
+    command = shlex.join([sys.executable, "-P", "-m", "claudewire.simulator"])
+    with open(path, "w", encoding="utf-8") as script:
+        script.write(f'#!/bin/sh\n{MARK}\n{exports}exec {command} "$@"\n')
+    os.chmod(path, 0o755)
 
 
 def _config_dir(env: Mapping[str, str]) -> str | None:
