@@ -113,7 +113,7 @@ def _not_found(wanted: str) -> str:
     )
 
 
-# --- text mode: a prompt on the command line or stdin, its answer on stdout ------------------------
+# --- text mode: a prompt on the command line or stdin, its answer on stdout -----------------------
 
 FIRST_INPUT = "stdin"
 """The key for the first input."""

@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from ..wire import PermissionMode
+from .personas import LATEST
 
 EFFORTS = ("low", "medium", "high", "xhigh", "max")
 
@@ -177,7 +178,9 @@ _SEPARATED = {
 """The lists that can be one word, and the pattern of an item."""
 
 
-def parse(argv: Sequence[str], *, version: str = "2.1.325", takes_folder: bool = False) -> Flags:
+def parse(
+    argv: Sequence[str], *, version: str = LATEST.version, takes_folder: bool = False
+) -> Flags:
     """Parse the words after the program's name.
 
     Raises:
