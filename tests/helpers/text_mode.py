@@ -41,9 +41,10 @@ def run_text(
     """
     now = 0.0
     simulation = Simulation(scenario, faults=faults)
-    engine = simulation.engine(argv, cwd=os.fspath(cwd), env=env or {}, clock=lambda: now)
-    if isinstance(engine, EarlyExit):
-        return Outcome(engine.status, engine.stdout, engine.stderr)
+    try:
+        engine = simulation.engine(argv, cwd=os.fspath(cwd), env=env or {}, clock=lambda: now)
+    except EarlyExit as exit:
+        return Outcome(exit.status, exit.stdout, exit.stderr)
     ended = threading.Semaphore(0)
     engine.thread_waker = lambda: ended.release
     engine.start()

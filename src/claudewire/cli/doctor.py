@@ -358,11 +358,8 @@ def _isolated(folder: str) -> dict[str, str]:
 
 async def _probe(cli: str | None) -> list[Check]:
     """Start the CLI, and check that it asks, calls hooks and calls tools."""
-    try:
-        from ..testing import APIScript, APIToolUse, ScriptedAPI
-    except ModuleNotFoundError:
-        advice = "pip install 'claudewire[api]' to test the start, too."
-        return [Check("handshake", "skipped", "the scripted API needs h11", advice)]
+    from ..testing import APIScript, APIToolUse, ScriptedAPI  # slow to import
+
     run = APIToolUse("Bash", {"command": _COMMAND, "description": "A trial"})
     repeat = APIToolUse("mcp__doctor__repeat", {"word": "hello"})
     calls: list[str] = []

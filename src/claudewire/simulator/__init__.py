@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .in_memory import ARGV, SimulatedCLI
     from .personas import LATEST, PERSONAS, Persona
     from .scenario import Script, ScriptError, load_scenario, script_from_toml
-    from .simulation import Simulation
+    from .simulation import Simulation, write_program
     from .subagents import SimulatedTask
 
 __all__ = [
@@ -44,6 +44,7 @@ __all__ = [
     "faults",
     "load_scenario",
     "script_from_toml",
+    "write_program",
 ]
 
 if not TYPE_CHECKING:  # or type checkers would accept any name
@@ -57,7 +58,7 @@ if not TYPE_CHECKING:  # or type checkers would accept any name
             ".in_memory": "ARGV SimulatedCLI",
             ".personas": "LATEST PERSONAS Persona",
             ".scenario": "Script ScriptError load_scenario script_from_toml",
-            ".simulation": "Simulation",
+            ".simulation": "Simulation write_program",
             ".subagents": "SimulatedTask",
         },
     )

@@ -13,11 +13,12 @@ from .. import wire
 from .checkpoints import keep_file
 from .engine import Engine, Overtaken, Refused, StreamClosed
 from .hooks import HookCalls, call_hooks
+from .introduction import announce
 from .mcp import abandon, call_tool
 from .model_output import EndTurn, ModelOutput, api_error
 from .permissions import Decision, decide, set_mode, told_of_answers
 from .scheduler import Wait
-from .session import STRUCTURED_OUTPUT, SimulatedSession, new_id, timestamp
+from .session import STRUCTURED_OUTPUT, SimulatedSession, new_id, new_uuid, timestamp
 from .subagents import SimulatedTask, Subagent, list_tasks
 
 Run = Callable[[dict[str, Any]], Any]
@@ -119,6 +120,17 @@ class Chat:
     def emit(self, event: wire.Event) -> None:
         """Send any message unchanged."""
         self.engine.send(event)
+
+    def announce(self, uuid: str | None = None) -> None:
+        """Send the messages that begin a turn; `uuid` is that of the prompt."""
+        engine, session, prompt = self.engine, self.session, self.prompt
+        if prompt is not None and prompt.raw.get("type") == engine.behavior.first_prompt:
+            engine.send(wire.SessionCreatedMessage(session_id=session.id))
+        if engine.behavior.describes == "turn" or not session.announced:
+            announce(engine, self.taken)
+        session.turns += 1
+        if prompt is not None:
+            engine.echo(prompt, uuid)
 
     # --- tools -----------------------------------------------------------------------------------
 
@@ -392,9 +404,7 @@ class Chat:
 
     async def _child(self, block: wire.ToolUseBlock) -> tuple[Subagent, Chat]:
         agent = Subagent(self.engine, block)
-        await self.hook(
-            "SubagentStart", agent.run.kind, agent_id=agent.run.id, agent_type=agent.run.kind
-        )
+        await self.hook("SubagentStart", agent.kind, agent_id=agent.id, agent_type=agent.kind)
         child = Chat(self.engine, wire.UserMessage.of(agent.prompt))
         child.model = ModelOutput(self.engine, agent=agent)
         return agent, child
@@ -424,13 +434,13 @@ class Chat:
     ) -> _Output:
         """Start a subagent that works in the background, once the model knows of it."""
         agent, child = await self._child(block)
-        self.session.tasks[agent.run.id] = agent.task
+        self.session.tasks[agent.id] = agent.task
         list_tasks(self.engine)
         agent.start()
 
         def begin() -> None:
             task = self.engine.spawn(child._work_alone(agent, work))
-            self.session.stop_work[agent.run.id] = partial(self.engine.discard, task)
+            self.session.stop_work[agent.id] = partial(self.engine.discard, task)
 
         self.engine.defer(begin)
         text, whole = agent.launched()
@@ -438,11 +448,10 @@ class Chat:
         return _Output([{"type": "text", "text": text}], whole=whole)
 
     async def _work_as(self, agent: Subagent, work: Scenario) -> None:
-        """Play a subagent."""
         await work(self)
         self.model.close("end_turn")
-        path, kind = self.model.transcript.path, agent.run.kind
-        about = {"agent_id": agent.run.id, "agent_type": kind, "agent_transcript_path": path}
+        path, kind = self.model.transcript.path, agent.kind
+        about = {"agent_id": agent.id, "agent_type": kind, "agent_transcript_path": path}
         await self.hook("SubagentStop", kind, **about, stop_hook_active=False)
 
     async def _work_alone(self, agent: Subagent, work: Scenario) -> None:
@@ -456,7 +465,7 @@ class Chat:
             if not isinstance(error, EndTurn):
                 self.engine.note_failure(error)
             status = "failed"
-        if self.session.tasks.pop(agent.run.id, None) is None:
+        if self.session.tasks.pop(agent.id, None) is None:
             return  # it was stopped
         agent.end(self.last_text, self.model.usage, status)
         list_tasks(self.engine)
@@ -470,7 +479,7 @@ class Chat:
         """Compact the conversation."""
         await self.hook("PreCompact", trigger, trigger=trigger, custom_instructions="")
         for status in ("compacting", None):
-            self.emit(wire.StatusMessage(status=status, **self.session.stamp()))
+            self.engine.tell(wire.StatusMessage, status=status)
         self.put_boundary(trigger, before, 0)
 
     def put_boundary(self, trigger: str, before: int, after: int) -> None:
@@ -479,12 +488,13 @@ class Chat:
             trigger=trigger, pre_tokens=before, post_tokens=after, duration_ms=0
         )
         kept = {"trigger": trigger, "preTokens": before, "durationMs": 0, "postTokens": after}
-        stamp = self.session.stamp()
-        parent = self.engine.transcript.compact(stamp["uuid"], kept)
-        self.emit(
-            wire.CompactBoundaryMessage(
-                compact_metadata=metadata, logical_parent_uuid=parent, **stamp
-            )
+        uuid = new_uuid()
+        parent = self.engine.transcript.compact(uuid, kept)
+        self.engine.tell(
+            wire.CompactBoundaryMessage,
+            compact_metadata=metadata,
+            logical_parent_uuid=parent,
+            uuid=uuid,
         )
 
     async def retry(
@@ -493,15 +503,13 @@ class Chat:
         """Report that the API failed and will be called again."""
         delay = int(seconds * 1000)
         kind, error = api_error(status)
-        self.emit(
-            wire.APIRetryMessage(
-                attempt=1,
-                max_retries=10,
-                retry_delay_ms=delay,
-                error_status=status,
-                error=error,
-                **self.session.stamp(),
-            )
+        self.engine.tell(
+            wire.APIRetryMessage,
+            attempt=1,
+            max_retries=10,
+            retry_delay_ms=delay,
+            error_status=status,
+            error=error,
         )
         fields: dict[str, Any] = {"retryInMs": delay, "retryAttempt": 1, "maxRetries": 10}
         whole = {"type": "error", "error": {"type": kind, "message": message}}

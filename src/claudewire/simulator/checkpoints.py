@@ -6,8 +6,8 @@ Copies are in memory: a resumed session cannot be rewound to previous prompts.
 
 from __future__ import annotations
 
-import os
 from difflib import SequenceMatcher
+from pathlib import Path
 from typing import Any
 
 from ..wire import RewindFilesResult
@@ -29,18 +29,16 @@ def begin_checkpoint(engine: Engine, id: str) -> None:
     """Keep the files that were changed before, as they are when a prompt comes."""
     if is_enabled(engine):
         points = engine.session.checkpoints
-        known = [path for files in points.values() for path in files]
-        points[id] = {path: _content(path) for path in known}
+        points[id] = {path: _content(path) for files in points.values() for path in files}
 
 
 def keep_file(engine: Engine, tool: str, given: dict[str, Any]) -> None:
     """Keep a file that a tool is about to change, unless it was kept since the prompt."""
     path = given.get(_PATHS.get(tool, ""))
     if isinstance(path, str):
-        path = os.path.join(engine.session.cwd, path)
+        full = Path(engine.session.cwd, path)
         for files in engine.session.checkpoints.values():
-            if path not in files:  # it did not change since that prompt
-                files[path] = _content(path)
+            files.setdefault(full, _content(full))  # it did not change since that prompt
 
 
 def rewind(engine: Engine, id: str, *, dry_run: bool) -> RewindFilesResult:
@@ -50,10 +48,13 @@ def rewind(engine: Engine, id: str, *, dry_run: bool) -> RewindFilesResult:
         return RewindFilesResult(can_rewind=False, error=NOT_FOUND)
     if not dry_run:
         for path, content in files.items():
-            _restore(path, content)
+            if content is None:
+                path.unlink(missing_ok=True)
+            else:
+                path.write_bytes(content)
         return RewindFilesResult(can_rewind=True, skipped_links=0)
     changes = {path: _changes(_content(path), kept) for path, kept in files.items()}
-    changed = {path: counts for path, counts in changes.items() if any(counts)}
+    changed = {str(path): counts for path, counts in changes.items() if any(counts)}
     return RewindFilesResult(
         can_rewind=True,
         files_changed=list(changed),
@@ -62,21 +63,8 @@ def rewind(engine: Engine, id: str, *, dry_run: bool) -> RewindFilesResult:
     )
 
 
-def _content(path: str) -> bytes | None:
-    """Read a file; None if it does not exist."""
-    try:
-        with open(path, "rb") as file:
-            return file.read()
-    except OSError:
-        return None
-
-
-def _restore(path: str, content: bytes | None) -> None:
-    if content is not None:
-        with open(path, "wb") as file:
-            file.write(content)
-    elif os.path.exists(path):
-        os.remove(path)
+def _content(path: Path) -> bytes | None:
+    return path.read_bytes() if path.is_file() else None
 
 
 def _changes(now: bytes | None, then: bytes | None) -> tuple[int, int]:

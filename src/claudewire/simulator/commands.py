@@ -13,9 +13,8 @@ from .chat import Chat
 from .model_output import synthetic_message
 from .session import new_uuid, timestamp
 
-Announce = Callable[[], None]
-Command = Callable[[Chat, str, Announce], Awaitable[None]]
-"""Carries out a command with its arguments; it calls a function that describes the session."""
+Command = Callable[[Chat, str], Awaitable[None]]
+"""Carries out a command with its arguments."""
 
 CONTINUED = (
     "This session is being continued from a previous conversation that ran out of context. The "
@@ -45,35 +44,33 @@ def command_of(chat: Chat) -> tuple[str | None, Command, str] | None:
     return None if command is None else (word, command, arguments.strip())
 
 
-async def _clear(chat: Chat, arguments: str, announce: Announce) -> None:
+async def _clear(chat: Chat, arguments: str) -> None:
     """Begin another conversation in the same process."""
     session, engine, uuid = chat.session, chat.engine, new_uuid()
     prompt = chat.prompt.uuid if chat.prompt is not None else None
-    chat.emit(
-        wire.ConversationResetMessage(
-            new_conversation_id=uuid,
-            uuid=uuid,
-            trigger="clear",
-            user_message_uuid=prompt or new_uuid(),
-            timestamp=timestamp(),
-            session_id=session.id,
-        )
+    engine.tell(
+        wire.ConversationResetMessage,
+        new_conversation_id=uuid,
+        uuid=uuid,
+        trigger="clear",
+        user_message_uuid=prompt or new_uuid(),
+        timestamp=timestamp(),
     )
-    chat.emit(wire.BackgroundTasksChangedMessage(tasks=[], **session.stamp()))
+    engine.tell(wire.BackgroundTasksChangedMessage, tasks=[])
     engine.transcript.close()
     session.forget()
-    announce()
+    chat.announce()
     engine.transcript.forget()
     _keep(chat, "clear", arguments, "")
 
 
-async def _compact(chat: Chat, arguments: str, announce: Announce) -> None:
+async def _compact(chat: Chat, arguments: str) -> None:
     """Replace the conversation by a summary."""
     session = chat.session
     await chat.hook("PreCompact", "manual", trigger="manual", custom_instructions=arguments)
-    chat.emit(wire.StatusMessage(status="compacting", **session.stamp()))
-    chat.emit(wire.StatusMessage(status=None, compact_result="success", **session.stamp()))
-    announce()
+    chat.engine.tell(wire.StatusMessage, status="compacting")
+    chat.engine.tell(wire.StatusMessage, status=None, compact_result="success")
+    chat.announce()
     asked = [f"- {it['text']}" for it in session.history if it["type"] == "user"]
     summary = "\n".join(["(simulation) The user has said:", *asked])
     chat.put_boundary("manual", _used(chat), len(summary) // 4)
@@ -94,26 +91,24 @@ async def _compact(chat: Chat, arguments: str, announce: Announce) -> None:
     chat.emit(told)
 
 
-async def _context(chat: Chat, arguments: str, announce: Announce) -> None:
-    """Print how full the context is."""
+async def _context(chat: Chat, arguments: str) -> None:
     used = _used(chat)
     share = f"{used} / {WINDOW // 1000}k ({used * 100 // WINDOW}%)"
     text = f"## Context Usage\n\n**Model:** {chat.session.model}  \n**Tokens:** {share}"
-    _print(chat, "context", arguments, text, announce)
+    _print(chat, "context", arguments, text)
 
 
-async def _cost(chat: Chat, arguments: str, announce: Announce) -> None:
-    """Print the costs."""
+async def _cost(chat: Chat, arguments: str) -> None:
     lines = [f"Total cost: ${chat.session.cost:.4f}"]
     for name, it in chat.session.spent.items():
         used = f"{it.input_tokens} input, {it.output_tokens} output (${it.cost_usd:.4f})"
         lines.append(f"{name}: {used}")
-    _print(chat, "usage", arguments, "\n".join(lines), announce)
+    _print(chat, "usage", arguments, "\n".join(lines))
 
 
-async def _refuse(chat: Chat, arguments: str, announce: Announce) -> None:
+async def _refuse(chat: Chat, arguments: str) -> None:
     """Answer that a command needs a terminal."""
-    announce()
+    chat.announce()
     text = f"{chat.text.partition(' ')[0]} isn't available in this environment."
     outcome = {"kind": "unavailable_headless"}
     about: dict[str, Any] = {"level": "info", "isMeta": False}
@@ -122,8 +117,8 @@ async def _refuse(chat: Chat, arguments: str, announce: Announce) -> None:
     _say(chat, text, local_command_outcome=outcome)
 
 
-def _print(chat: Chat, name: str, arguments: str, text: str, announce: Announce) -> None:
-    announce()
+def _print(chat: Chat, name: str, arguments: str, text: str) -> None:
+    chat.announce()
     _keep(chat, name, arguments, text)
     _say(chat, text, local_command_run={"command": name, "args": arguments})
 
@@ -136,14 +131,12 @@ def _keep(chat: Chat, name: str, arguments: str, text: str) -> None:
 
 def _say(chat: Chat, text: str, **fields: Any) -> None:
     chat.last_text = text
-    chat.emit(
-        _LocalOutput(
-            message=synthetic_message(text, "end_turn"),
-            timestamp=timestamp(),
-            local_command_source=_wrapped(text),
-            **fields,
-            **chat.session.stamp(),
-        )
+    chat.engine.tell(
+        _LocalOutput,
+        message=synthetic_message(text, "end_turn"),
+        timestamp=timestamp(),
+        local_command_source=_wrapped(text),
+        **fields,
     )
 
 

@@ -25,6 +25,7 @@ from .stored import Entry, append_entries
 from .transcript import ABOUT_AGENT, Transcript
 
 if TYPE_CHECKING:
+    from .chat import Scenario
     from .faults import Fault
 
 STATE_FOR_ALL = "CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS"
@@ -62,6 +63,7 @@ class Engine(ABC):
 
     Args:
         session: the flags, the persona, the folders and everything that lasts longer than a turn.
+        scenario: plays the agent in each turn.
         dialect: the dialect to write. Like the real CLI, it understands no other one; with `auto`
             it uses the dialect of the SDK.
         clock: returns the time in seconds; only differences matter.
@@ -71,12 +73,14 @@ class Engine(ABC):
     def __init__(
         self,
         session: SimulatedSession,
+        scenario: Scenario,
         *,
         dialect: str,
         clock: Callable[[], float],
         faults: Sequence[Fault],
     ) -> None:
         self.session: SimulatedSession = session
+        self.scenario: Scenario = scenario
         self.dialect: str = dialect
         self.connection: wire.Connection = wire.Connection(wire.Role.CLI, dialect=dialect)
         self.transcript: Transcript = Transcript(session, self.record)
@@ -166,9 +170,7 @@ class Engine(ABC):
     def close(self) -> None:
         """End the MCP servers that were started."""
         for state in self.session.servers.values():
-            if state.server is not None:
-                state.server.close()
-                state.server = None
+            state.close()
 
     # --- output ----------------------------------------------------------------------------------
 
@@ -187,6 +189,10 @@ class Engine(ABC):
             self._last = event
         else:
             self.act(Write(self.connection.send(event)))
+
+    def tell(self, kind: Callable[..., wire.Event], **fields: Any) -> None:
+        """Send a message of a kind, with its own uuid and the id of the session."""
+        self.send(kind(**{**self.session.stamp(), **fields}))
 
     def say_last(self, stop_reason: str | None = None) -> bool:
         """Send the message that was held back because it may end the turn; return if there was one.
@@ -292,8 +298,12 @@ class Engine(ABC):
             raise Refused(answer.error)
         return answer.body
 
-    async def run_blocking(self, work: Callable[[], Any]) -> Any:
-        """Call a function in a thread and wait for its result, or raise its exception."""
+    async def run_blocking(self, work: Callable[[], Any], *, seconds: float | None = None) -> Any:
+        """Call a function in a thread and wait for its result, or raise its exception.
+
+        Raises:
+            TimedOut: it does not end within `seconds`.
+        """
         key, wake_host = JOB + new_uuid(), self.thread_waker()
 
         def run() -> None:
@@ -305,7 +315,7 @@ class Engine(ABC):
             wake_host()
 
         Thread(target=run, daemon=True).start()
-        answer: wire.Answer = await Wait(key)
+        answer: wire.Answer = await Wait(key, seconds)
         if isinstance(answer.body, Exception):
             raise answer.body
         return answer.body
@@ -437,18 +447,12 @@ class Engine(ABC):
         for_all = session.env.get(STATE_FOR_ALL) == "1"
         if for_all or session.env.get(STATE_FOR_THE_SDK) == "1":
             host_only = None if for_all else True
-            self.send(
-                wire.SessionStateChangedMessage(
-                    state=state, sdk_host_only=host_only, **session.stamp()
-                )
-            )
+            self.tell(wire.SessionStateChangedMessage, state=state, sdk_host_only=host_only)
 
     def tell_progress(self, prompt: wire.UserMessage | None, state: str) -> None:
         """Announce the progress of a prompt that has a uuid."""
-        session = self.session
-        if prompt is not None and prompt.uuid is not None and session.persona.lifecycle:
-            about = {"command_uuid": prompt.uuid, "state": state}
-            self.send(wire.CommandLifecycleMessage(**about, **session.stamp()))
+        if prompt is not None and prompt.uuid is not None and self.session.persona.lifecycle:
+            self.tell(wire.CommandLifecycleMessage, command_uuid=prompt.uuid, state=state)
 
     def echo(self, prompt: wire.UserMessage, uuid: str | None = None) -> None:
         """Repeat a prompt if the dialect always does so or a flag asks for it."""

@@ -9,8 +9,9 @@ The program reads them from its environment, in the notation of `parse_faults`:
 
 from __future__ import annotations
 
+import ast
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import pairwise
 from signal import valid_signals
@@ -32,9 +33,9 @@ from .actions import (
     WriteError,
 )
 from .engine import Refused
+from .introduction import init_message
 from .model_output import api_message, bare_result
 from .scheduler import Wait
-from .turns import init_message
 
 if TYPE_CHECKING:
     from .engine import Engine
@@ -56,11 +57,6 @@ class Fault(msgspec.Struct, kw_only=True, eq=False, dict=True):
     order: ClassVar[int] = 0
     """When it acts: 0 for faults that need whole frames, 1 for faults that cut them up."""
     at: int = 1
-
-    def __post_init__(self) -> None:
-        seconds = getattr(self, "seconds", None)
-        if seconds is not None and not abs(seconds) < float("inf"):
-            raise ValueError(f"seconds must be a finite number, not {seconds}")
 
     def attach(self, engine: Engine) -> None:
         """Prepare to act on an engine."""
@@ -143,7 +139,7 @@ class _Cutter(FromFrame):
         raise NotImplementedError
 
 
-class Split(_Cutter):
+class Split(_Cutter, tag="split"):
     """Each frame is written in several pieces: finds code that takes a piece for a line.
 
     In memory each piece is received separately. From a pipe several may be read together; a
@@ -160,21 +156,21 @@ class Split(_Cutter):
         return (cut % len(frame) for cut in self.positions if abs(cut) < len(frame))
 
 
-class SplitEveryByte(_Cutter):
+class SplitEveryByte(_Cutter, tag="split-every-byte"):
     """Each byte is written separately: finds wrong assumptions about the size of a read."""
 
     def cuts(self, frame: bytes) -> Iterable[int]:
         return range(1, len(frame))
 
 
-class SplitUTF8(_Cutter):
+class SplitUTF8(_Cutter, tag="split-utf8"):
     """Frames are cut inside multi-byte characters: finds code that decodes pieces."""
 
     def cuts(self, frame: bytes) -> Iterable[int]:
         return (index for index, byte in enumerate(frame) if byte & 0xC0 == 0x80)
 
 
-class SlowOutput(Fault):
+class SlowOutput(Fault, tag="slow"):
     """There is a pause before each write: finds timeouts that are too short, or block others.
 
     After a `Split` it is slow within a line, too.
@@ -188,7 +184,7 @@ class SlowOutput(Fault):
         return [Pause(self.seconds), action] if slow else [action]
 
 
-class LongLine(AtFrame):
+class LongLine(AtFrame, tag="long-line"):
     """A frame is very long, through an unknown field: finds size limits and quadratic time."""
 
     megabytes: float = 5
@@ -197,7 +193,7 @@ class LongLine(AtFrame):
         return [Write(_with_field(frame, "padding", "x" * int(self.megabytes * 1_000_000)))]
 
 
-class UnknownField(AtFrame):
+class UnknownField(AtFrame, tag="unknown-field"):
     """A frame has an unknown field: finds code that rejects new fields."""
 
     def alter(self, frame: bytes) -> list[Action]:
@@ -210,7 +206,7 @@ def _with_field(frame: bytes, name: str, text: str) -> bytes:
     return body + f',"{name}":"{text}"}}\n'.encode() if end == b"}\n" else frame
 
 
-class Garbage(AtFrame):
+class Garbage(AtFrame, tag="garbage"):
     """Lines that are not JSON come before a frame: finds code that fails on one bad line."""
 
     lines: tuple[bytes, ...] = GARBAGE
@@ -219,7 +215,7 @@ class Garbage(AtFrame):
         return [*(Write(line + b"\n") for line in self.lines), Write(frame)]
 
 
-class HalfLine(AtFrame):
+class HalfLine(AtFrame, tag="half-line"):
     """A frame is cut in half: finds code that takes half a line for a whole, or waits for more.
 
     Attributes:
@@ -236,7 +232,7 @@ class HalfLine(AtFrame):
         return [Write(half), Kill(-self.status) if self.status < 0 else Exit(self.status)]
 
 
-class Silence(FromFrame):
+class Silence(FromFrame, tag="silence"):
     """All further output is missing, but the process lives on: finds waiting without a timeout.
 
     It still reads its stdin, but does not exit at its end.
@@ -247,7 +243,7 @@ class Silence(FromFrame):
         return [] if self.reached and isinstance(action, Write | WriteError | Exit) else done
 
 
-class StderrFlood(AtFrame):
+class StderrFlood(AtFrame, tag="stderr-flood"):
     """Much is written to stderr: finds code that does not read it, so that the CLI blocks."""
 
     size: int = 1_000_000
@@ -260,7 +256,7 @@ class StderrFlood(AtFrame):
 # --- the process ----------------------------------------------------------------------------------
 
 
-class ExitWith(AtFrame):
+class ExitWith(AtFrame, tag="exit"):
     """The CLI exits in place of a frame: finds code that waits for an answer forever."""
 
     status: int = 1
@@ -269,7 +265,7 @@ class ExitWith(AtFrame):
         return [Exit(self.status)]
 
 
-class KilledBy(AtFrame):
+class KilledBy(AtFrame, tag="kill"):
     """A signal ends the CLI in place of a frame, as the OOM killer (9) or a crash (11) does."""
 
     signal: int = 9
@@ -282,7 +278,7 @@ class KilledBy(AtFrame):
         return [Kill(self.signal)]
 
 
-class EOFWithoutExit(FromFrame):
+class EOFWithoutExit(FromFrame, tag="eof-without-exit"):
     """Stdout is closed in place of a frame, but the CLI lives on: finds waiting for its exit.
 
     It still reads its stdin, but does not exit at its end.
@@ -299,7 +295,7 @@ class EOFWithoutExit(FromFrame):
         return [CloseOutput()] if self._frames == self.at else []
 
 
-class IgnoreSIGTERM(AtFrame, kw_only=True):
+class IgnoreSIGTERM(AtFrame, tag="ignore-sigterm", kw_only=True):
     """SIGTERM has no effect: finds code that never escalates. In memory there are no signals."""
 
     at: int = 0
@@ -308,7 +304,7 @@ class IgnoreSIGTERM(AtFrame, kw_only=True):
         return [IgnoreTermination(), Write(frame)]
 
 
-class Grandchild(AtFrame):
+class Grandchild(AtFrame, tag="grandchild"):
     """A process keeps stdout open after the CLI's exit: finds reading to the end without a limit.
 
     Its process id is written to stderr: `claudewire-sim: grandchild 1234`. In memory there is no
@@ -321,7 +317,7 @@ class Grandchild(AtFrame):
         return [LeaveProcess(self.seconds, detached=False), Write(frame)]
 
 
-class LeftoverShell(AtFrame):
+class LeftoverShell(AtFrame, tag="leftover-shell"):
     """A tool's shell, in a separate session, outlives the CLI: finds ending only its group.
 
     Real CLIs leave them when they are killed. Its process id is written to stderr:
@@ -334,7 +330,7 @@ class LeftoverShell(AtFrame):
         return [LeaveProcess(self.seconds, detached=True), Write(frame)]
 
 
-class NotReading(AtFrame):
+class NotReading(AtFrame, tag="not-reading"):
     """Stdin is not read, so that the pipe fills up: finds writes that block everything else.
 
     Attributes:
@@ -353,7 +349,7 @@ class NotReading(AtFrame):
         self._engine.act(ReadInput(True), after=self)
 
 
-class ClockJump(Fault):
+class ClockJump(Fault, tag="clock-jump"):
     """The CLI's clock jumps ahead or back: finds code that trusts its times and durations."""
 
     seconds: float = 3600
@@ -375,12 +371,9 @@ class _Line(msgspec.Struct):
     type: str = ""
 
 
-_lines = msgspec.json.Decoder(_Line)
-
-
 def _type(frame: bytes) -> str:
     try:
-        return _lines.decode(frame).type
+        return msgspec.json.decode(frame, type=_Line).type
     except ValueError:  # a previous fault has damaged it
         return ""
 
@@ -389,7 +382,7 @@ def _is_answer(frame: bytes) -> bool:
     return _type(frame) == "control_response"
 
 
-class LateAnswers(FromFrame):
+class LateAnswers(FromFrame, tag="late-answers"):
     """Answers are late and overtaken: finds code that takes the next frame for the answer.
 
     Answers that are still held back when the CLI exits are written just before.
@@ -430,21 +423,21 @@ class LateAnswers(FromFrame):
         self._engine.act(entry[1], after=self)
 
 
-class DuplicateAnswers(FromFrame):
+class DuplicateAnswers(FromFrame, tag="duplicate-answers"):
     """Each answer comes twice: finds code that trips over an answer without a request."""
 
     def alter(self, frame: bytes) -> list[Action]:
         return [Write(frame)] * (2 if _is_answer(frame) else 1)
 
 
-class MissingAnswers(FromFrame):
+class MissingAnswers(FromFrame, tag="missing-answers"):
     """No request is answered: finds requests without a timeout."""
 
     def alter(self, frame: bytes) -> list[Action]:
         return [] if _is_answer(frame) else [Write(frame)]
 
 
-class UnknownAnswers(AtFrame):
+class UnknownAnswers(AtFrame, tag="unknown-answers"):
     """An answer to no request comes before a frame: finds code that accepts it."""
 
     def alter(self, frame: bytes) -> list[Action]:
@@ -456,7 +449,7 @@ class UnknownAnswers(AtFrame):
         ]
 
 
-class WithdrawnRequest(Fault):
+class WithdrawnRequest(Fault, tag="withdrawn-request"):
     """The CLI withdraws a request right after making it: finds code that still asks a person.
 
     The request counts as refused, and an answer to it is ignored.
@@ -476,7 +469,7 @@ class WithdrawnRequest(Fault):
             self._engine.settle(id, Refused("The request was withdrawn"))
 
 
-class UnsolicitedTurn(AtFrame):
+class UnsolicitedTurn(AtFrame, tag="unsolicited-turn"):
     """A whole turn without a prompt comes before a frame: finds code that takes it for its own."""
 
     def alter(self, frame: bytes) -> list[Action]:
@@ -495,7 +488,7 @@ class UnsolicitedTurn(AtFrame):
         return [*map(Write, sent), Write(frame)]
 
 
-class ResultWithoutTurn(AtFrame):
+class ResultWithoutTurn(AtFrame, tag="result-without-turn"):
     """A result without a turn comes before a frame, as when a resume fails: finds miscounting."""
 
     def alter(self, frame: bytes) -> list[Action]:
@@ -503,7 +496,7 @@ class ResultWithoutTurn(AtFrame):
         return [Write(self._engine.connection.send(result)), Write(frame)]
 
 
-class UnknownMessage(AtFrame):
+class UnknownMessage(AtFrame, tag="unknown-message"):
     """A message of an unknown type comes before a frame: finds code that rejects new types."""
 
     def alter(self, frame: bytes) -> list[Action]:
@@ -512,7 +505,7 @@ class UnknownMessage(AtFrame):
         return [Write(msgspec.json.encode({**message, **stamp}) + b"\n"), Write(frame)]
 
 
-class UnknownBlock(FromFrame):
+class UnknownBlock(FromFrame, tag="unknown-block"):
     """A message of the assistant ends with an unknown block: finds code that loses the rest.
 
     Attributes:
@@ -536,35 +529,15 @@ class UnknownBlock(FromFrame):
 
 # --- by name --------------------------------------------------------------------------------------
 
-FAULTS: dict[str, type[Fault]] = {
-    "clock-jump": ClockJump,
-    "duplicate-answers": DuplicateAnswers,
-    "eof-without-exit": EOFWithoutExit,
-    "exit": ExitWith,
-    "garbage": Garbage,
-    "grandchild": Grandchild,
-    "half-line": HalfLine,
-    "ignore-sigterm": IgnoreSIGTERM,
-    "kill": KilledBy,
-    "late-answers": LateAnswers,
-    "leftover-shell": LeftoverShell,
-    "long-line": LongLine,
-    "missing-answers": MissingAnswers,
-    "not-reading": NotReading,
-    "result-without-turn": ResultWithoutTurn,
-    "silence": Silence,
-    "slow": SlowOutput,
-    "split": Split,
-    "split-every-byte": SplitEveryByte,
-    "split-utf8": SplitUTF8,
-    "stderr-flood": StderrFlood,
-    "unknown-answers": UnknownAnswers,
-    "unknown-block": UnknownBlock,
-    "unknown-field": UnknownField,
-    "unknown-message": UnknownMessage,
-    "unsolicited-turn": UnsolicitedTurn,
-    "withdrawn-request": WithdrawnRequest,
-}
+
+def _named(kind: type[Fault]) -> Iterator[tuple[str, type[Fault]]]:
+    if (name := kind.__struct_config__.tag) is not None:
+        yield str(name), kind
+    for child in kind.__subclasses__():
+        yield from _named(child)
+
+
+FAULTS = dict(sorted(_named(Fault)))
 """All faults by the names that `parse_faults` knows."""
 
 _ITEM = re.compile(r"\s*(?P<name>[\w-]+)\s*(?:\((?P<given>[^()]*)\))?\s*(?:@\s*(?P<at>\d+))?\s*")
@@ -595,18 +568,14 @@ def parse_faults(text: str) -> tuple[Fault, ...]:
 def _make(item: re.Match[str]) -> Fault:
     if item["name"] not in FAULTS:
         raise ValueError(f"Unknown fault {item['name']!r}; the faults are {', '.join(FAULTS)}")
-    positional: list[Any] = []
     named: dict[str, Any] = {} if item["at"] is None else {"at": int(item["at"])}
     try:
-        for given in filter(None, map(str.strip, (item["given"] or "").split(","))):
-            key, equals, value = given.rpartition("=")
-            number = float(value) if set(value) & set(".en") else int(value)
-            if equals:
-                named[key.strip()] = number
-            else:
-                positional.append(number)
+        call = ast.parse(f"fault({item['given'] or ''})", mode="eval").body
+        assert isinstance(call, ast.Call)
+        positional = [ast.literal_eval(it) for it in call.args]
+        named |= {str(it.arg): ast.literal_eval(it.value) for it in call.keywords}
         if item["name"] == "split" and positional:
             positional = [tuple(positional)]
         return FAULTS[item["name"]](*positional, **named)
-    except (TypeError, ValueError) as error:
+    except (SyntaxError, TypeError, ValueError) as error:
         raise ValueError(f"Invalid fault {item[0].strip()!r}: {error}") from None

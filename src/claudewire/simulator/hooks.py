@@ -48,20 +48,22 @@ class HookCalls:
     @property
     def permission(self) -> str | None:
         """The permission decision of the hooks: `ask` counts more than `allow`."""
-        decisions = {getattr(it, "permission_decision", None) for it in self.specific}
+        decisions = self._all("permission_decision")
         return next((it for it in ("ask", "allow") if it in decisions), None)
 
     @property
     def updated_input(self) -> dict[str, Any] | None:
         """The input as a hook changed it."""
-        inputs = [getattr(it, "updated_input", None) for it in self.specific]
-        return next((it for it in inputs if it is not None), None)
+        return next(iter(self._all("updated_input")), None)
 
     @property
     def context(self) -> str:
         """The text that the hooks add for the model."""
-        texts = [getattr(it, "additional_context", None) for it in self.specific]
-        return "\n".join(text for text in texts if text)
+        return "\n".join(filter(None, self._all("additional_context")))
+
+    def _all(self, field: str) -> list[Any]:
+        values = (getattr(it, field, None) for it in self.specific)
+        return [value for value in values if value is not None]
 
     @property
     def stopped(self) -> bool:
@@ -123,8 +125,8 @@ async def _call(
         return
     except Refused as error:
         content = f"A hook callback failed: {error}"
-        told = {"level": "warning", "tag": "hook_callback_failed", **engine.session.stamp()}
-        engine.send(wire.InformationalMessage(content=content, **told))
+        told = {"level": "warning", "tag": "hook_callback_failed"}
+        engine.tell(wire.InformationalMessage, content=content, **told)
         calls.failed = f"A hook failed: {error}" if block else ""
     else:
         calls.outputs += [output] if isinstance(output, wire.HookOutput) else []
@@ -138,7 +140,7 @@ def _run(
 ) -> wire.HookOutput | None:
     """Run a shell command that is a hook. It blocks."""
     session = engine.session
-    env = {**session.env, **session.configuration.env, "CLAUDE_PROJECT_DIR": session.cwd}
+    env = {**session.env, **session.configuration.settings.env, "CLAUDE_PROJECT_DIR": session.cwd}
     try:
         done = subprocess.run(
             ["/bin/sh", "-c", str(hook.get("command"))],
@@ -161,14 +163,10 @@ def _output_of(event: str, status: int, stdout: str, stderr: str) -> wire.HookOu
         return wire.HookOutput(decision="block", reason=stderr or "No stderr output")
     if status != 0 or not stdout:
         return None
-    wants: Any = None
     if stdout.startswith("{"):
         with suppress(msgspec.DecodeError):
-            wants = msgspec.json.decode(stdout)
+            return msgspec.json.decode(stdout, type=wire.prepared(wire.HookOutput))
     elif event == "UserPromptSubmit":
-        wants = {"hookSpecificOutput": {"hookEventName": event, "additionalContext": stdout}}
-    try:
-        output: wire.HookOutput = msgspec.convert(wants, wire.prepared(wire.HookOutput))
-    except msgspec.ValidationError:
-        return None
-    return output
+        context = wire.UserPromptSubmitHookSpecificOutput(additional_context=stdout)
+        return wire.HookOutput(hook_specific_output=context)
+    return None

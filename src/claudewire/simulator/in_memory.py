@@ -10,6 +10,7 @@ import math
 import os
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import anyio
@@ -18,13 +19,13 @@ import anyio.lowlevel
 from ..concurrency import run_soon
 from ..errors import OptionsError, TransportClosed
 from ..transport import Launch
-from ..wire import AUTO, DIALECTS, RELEASED
+from ..wire import RELEASED
 from . import actions
 from .actions import Action
 from .chat import Scenario
 from .engine import Engine
 from .flags import EarlyExit
-from .personas import LATEST, persona
+from .personas import LATEST
 from .simulation import Simulation
 
 if TYPE_CHECKING:
@@ -77,10 +78,7 @@ class SimulatedCLI:
         env: Mapping[str, str] | None = None,
         strict: bool = False,
     ) -> None:
-        if dialect not in (AUTO, *DIALECTS):
-            known = ", ".join([AUTO, *DIALECTS])
-            raise OptionsError(f"dialect must be one of {known}, not {dialect!r}")
-        self._simulation = Simulation(scenario, persona(version).version, dialect, faults, strict)
+        self._simulation = Simulation(scenario, version, dialect, faults, strict)
         self._more_flags = [*argv]
         self._argv = [*ARGV, *argv]
         self._cwd = os.path.abspath(cwd)
@@ -127,7 +125,10 @@ class SimulatedCLI:
 
     async def send(self, data: bytes) -> None:
         """Write to the CLI's stdin. If the CLI does not read it, wait as with a full pipe."""
-        await self._until(lambda: self._takes(len(data)))
+        room = PIPE - len(data)
+        await self._until(
+            lambda: self._reading or sum(map(len, self._unread)) <= room or self._status is not None
+        )
         if self._status is not None:
             raise TransportClosed(f"The simulated CLI has exited with status {self._status}")
         if self._input_ended:
@@ -144,7 +145,7 @@ class SimulatedCLI:
 
     async def receive(self) -> bytes:
         """Wait for output on stdout, one write at a time; `b""` is its end."""
-        await self._until(lambda: bool(self._stdout) or not self._has_stdout())
+        await self._until(lambda: bool(self._stdout) or not self._stdout_open or self._is_over())
         return self._stdout.popleft() if self._stdout else b""
 
     async def receive_stderr(self) -> bytes:
@@ -190,15 +191,9 @@ class SimulatedCLI:
             times += [] if self._engine.due_in is None else [self._engine.due_in]
         return min(times, default=math.inf)
 
-    def _takes(self, size: int) -> bool:
-        """Whether data of this size can be sent now, or will be refused."""
-        room = PIPE - sum(map(len, self._unread))
-        return self._reading or size <= room or self._status is not None
-
-    def _has_stdout(self) -> bool:
-        """Whether more output on stdout is possible."""
-        held = self._stdout_held_until > anyio.current_time()
-        return self._stdout_open and (self._status is None or held)
+    def _is_over(self) -> bool:
+        """Whether the CLI, and each process that holds its stdout, has ended."""
+        return self._status is not None and self._stdout_held_until <= anyio.current_time()
 
     def _is_stuck(self) -> bool:
         """Whether the CLI cannot go on now: it pauses, or its stderr is full."""
@@ -210,22 +205,18 @@ class SimulatedCLI:
     def _start(self) -> None:
         if self._engine is not None or self._status is not None:
             return
-        started = self._simulation.engine(
-            self._argv, cwd=self._cwd, env=self._env, clock=anyio.current_time
-        )
-        if isinstance(started, EarlyExit):
-            self._write(actions.Write(started.stdout.encode()))
-            self._write(actions.WriteError(started.stderr.encode()))
-            self._end(started.status)
+        try:
+            self._engine = self._simulation.engine(
+                self._argv, cwd=self._cwd, env=self._env, clock=anyio.current_time
+            )
+        except EarlyExit as exit:
+            self._write(actions.Write(exit.stdout.encode()))
+            self._write(actions.WriteError(exit.stderr.encode()))
+            self._end(exit.status)
             return
-        self._engine = started
-        started.thread_waker = self._thread_waker
-        started.start()
+        self._engine.thread_waker = lambda: partial(run_soon(), self._wake)
+        self._engine.start()
         self._carry_out()
-
-    def _thread_waker(self) -> Callable[[], None]:
-        reach = run_soon()
-        return lambda: reach(self._wake)
 
     def _feed(self, data: bytes) -> None:
         """Give the CLI input, now or when it reads again."""

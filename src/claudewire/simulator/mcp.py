@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 from ..wire import McpMessage, McpResponse
 from .engine import Engine, Refused, StreamClosed
 from .scheduler import TimedOut, Wait
-from .servers import ServerError, ServerState, connect_external
-
-PATIENCE = 60.0
-"""The seconds that the CLI waits for a server, also after an answer without `mcp_response`."""
+from .servers import PATIENCE, STARTING, ServerError, ServerState
 
 PROTOCOL = "2025-11-25"
 
@@ -31,40 +27,28 @@ async def connect_program(engine: Engine, name: str) -> None:
     """Start or reach a server, and list its tools."""
     session = engine.session
     state = session.servers[name]
-    env = {"PATH": os.defpath, **session.env, **session.configuration.env}
-    work = partial(connect_external, state.config or {}, _client(engine), env, session.cwd)
+    env = {"PATH": os.defpath, **session.env, **session.configuration.settings.env}
+    work = partial(state.open, _client(engine), env, session.cwd)
     try:
-        state.server, state.about, tools = await engine.run_blocking(work)
-    except ServerError as error:
-        state.failed(str(error))
-    else:
-        state.connected(tools)
+        state.connected(await engine.run_blocking(work, seconds=STARTING))
+    except (ServerError, TimedOut) as error:
+        state.close()
+        state.failed(error)
 
 
-def connect_all(engine: Engine, then: Callable[[], None]) -> None:
-    """Connect to all servers in the application, then call `then`."""
+async def connect_all(engine: Engine) -> None:
+    """Connect to all servers in the application."""
     session = engine.session
     configured = session.configuration.servers.items()
     in_files = (name for name, config in configured if config.get("type") == "sdk")
     manifests = session.setup.sdk_mcp_server_manifests or {}
-    left: list[str] = []
-
-    def met(name: str) -> None:
-        left.remove(name)
-        if not left:
-            then()
-
     for name in dict.fromkeys([*(session.setup.sdk_mcp_servers or ()), *in_files]):
         manifest = manifests.get(name)
         session.servers[name] = ServerState()
         if manifest is None or manifest.tools_list_result is None:
-            left.append(name)
+            await connect(engine, name)
         else:
             session.servers[name].connected(manifest.tools_list_result.get("tools"))
-    if not left:
-        then()
-    for name in list(left):
-        engine.spawn(connect(engine, name), partial(met, name))
 
 
 def _client(engine: Engine) -> dict[str, Any]:
@@ -80,7 +64,7 @@ async def connect(engine: Engine, name: str) -> None:
         await _send(engine, name, {"jsonrpc": "2.0", "method": "notifications/initialized"})
         listed = await _request(engine, name, 1, "tools/list", None)
     except (Refused, StreamClosed, TimedOut) as error:
-        state.failed(str(error) or type(error).__name__)
+        state.failed(error)
         engine.warn(f"MCP server {name}: {state.error}")
     else:
         state.connected(listed.get("tools"))
@@ -97,17 +81,12 @@ async def call_tool(
     try:
         if state is None or state.server is None:
             return await _request(engine, server, 2, "tools/call", params)
-        answer: dict[str, Any]
-        answer = await engine.run_blocking(partial(state.server.request, "tools/call", params))
+        work = partial(state.server.request, "tools/call", params)
+        answer: dict[str, Any] = await engine.run_blocking(work, seconds=PATIENCE)
         return answer
     except (Refused, StreamClosed, TimedOut, ServerError) as error:
         text = str(error) or f"MCP error: {type(error).__name__}"
         return {"content": [{"type": "text", "text": text}], "isError": True}
-
-
-async def read_resource(engine: Engine, server: str, uri: str) -> dict[str, Any]:
-    """Read a resource of a server in the application. It raises as `Engine.ask` does."""
-    return await _request(engine, server, 3, "resources/read", {"uri": uri})
 
 
 def abandon(engine: Engine, id: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -58,9 +58,9 @@ class ModelOutput:
         self.engine = engine
         self.session: SimulatedSession = engine.session
         self.agent = agent
-        self.parent: str | None = None if agent is None else agent.run.tool_use_id
+        self.parent: str | None = None if agent is None else agent.tool_use_id
         main = engine.transcript
-        self.transcript: Transcript = main if agent is None else main.of_agent(agent.run)
+        self.transcript: Transcript = main if agent is None else main.of_agent(agent)
         self.calls: int = 0
         self.usage: wire.Usage = usage(0, 0)
         self.stop_reason: str | None = None
@@ -74,19 +74,12 @@ class ModelOutput:
 
     def text(self, text: str) -> None:
         """Say something."""
-        deltas: list[wire.Delta] = [wire.TextDelta(piece) for piece in pieces(text)]
-        self._block(wire.TextBlock(""), deltas, wire.TextBlock(text), text)
+        self._block(wire.TextBlock(""), wire.TextDelta, text, wire.TextBlock(text))
 
     def thinking(self, text: str) -> None:
         """Think aloud."""
-        deltas: list[wire.Delta] = [wire.ThinkingDelta(piece) for piece in pieces(text)]
-        whole = wire.ThinkingBlock(text, signature=SIGNATURE)
-        self._block(
-            wire.ThinkingBlock("", signature=""),
-            [*deltas, wire.SignatureDelta(SIGNATURE)],
-            whole,
-            text,
-        )
+        start, whole = wire.ThinkingBlock("", ""), wire.ThinkingBlock(text, SIGNATURE)
+        self._block(start, wire.ThinkingDelta, text, whole, wire.SignatureDelta(SIGNATURE))
 
     def tool_use(self, block: wire.ToolUseBlock) -> None:
         """Call a tool."""
@@ -94,9 +87,7 @@ class ModelOutput:
             self.agent.progress(block.name, block.input)
         written = msgspec.json.encode(block.input).decode()
         start = wire.ToolUseBlock(block.id, block.name, {})
-        self._block(
-            start, [wire.InputJsonDelta(piece) for piece in pieces(written)], block, written
-        )
+        self._block(start, wire.InputJsonDelta, written, block)
 
     def fail(self, text: str, status: int) -> None:
         """Report an error of the API in place of the model's message."""
@@ -166,27 +157,28 @@ class ModelOutput:
     def _announce(self) -> None:
         """Announce a request to the API if the SDK asked for partial messages."""
         if self._streams and self.session.persona.narrates:
-            stamp = self.session.stamp()
-            status = wire.StatusMessage(
-                status="requesting", user_message_uuids=self._turn_uuids, **stamp
-            )
-            self.engine.send(status)
+            uuids = self._turn_uuids
+            self.engine.tell(wire.StatusMessage, status="requesting", user_message_uuids=uuids)
 
     def _block(
-        self, start: wire.Block, deltas: list[wire.Delta], whole: wire.Block, text: str
+        self,
+        start: wire.Block,
+        kind: Callable[[str], wire.Delta],
+        text: str,
+        whole: wire.Block,
+        *more: wire.Delta,
     ) -> None:
+        """Send a block: its empty start, its text in deltas, and the whole of it."""
         opened, tokens = self._open(), max(1, len(text) // 4)
         self._stream(wire.ContentBlockStart(self._index, start))
         if isinstance(start, wire.ThinkingBlock) and self.session.persona.narrates:
-            self.engine.send(
-                wire.ThinkingTokensMessage(
-                    estimated_tokens=tokens,
-                    estimated_tokens_delta=tokens,
-                    user_message_uuid=self._prompt_uuid,
-                    **self.session.stamp(),
-                )
+            self.engine.tell(
+                wire.ThinkingTokensMessage,
+                estimated_tokens=tokens,
+                estimated_tokens_delta=tokens,
+                user_message_uuid=self._prompt_uuid,
             )
-        for delta in deltas:
+        for delta in (*map(kind, pieces(text)), *more):
             self._stream(wire.ContentBlockDelta(self._index, delta))
         self._output += tokens
         self._send(replace(opened, content=[whole]))
@@ -216,7 +208,7 @@ class ModelOutput:
         """Whether the SDK gets it: newer CLIs forward only the tool uses of subagents."""
         session = self.session
         asked_for = session.flags.forward_subagent_text or session.setup.forward_subagent_text
-        if self.agent is None or self.agent.run.in_background or asked_for:
+        if self.agent is None or self.agent.in_background or asked_for:
             return True
         return not session.persona.narrates or isinstance(blocks[-1], wire.ToolUseBlock)
 
@@ -244,9 +236,7 @@ class ModelOutput:
         if isinstance(event, wire.MessageStart) and self._prompt_uuid:
             first = {"user_message_uuid": self._prompt_uuid, "user_message_uuids": self._turn_uuids}
         id = self._message.id
-        self.engine.send(
-            wire.StreamEvent(event=event, api_message_id=id, **first, **self.session.stamp())
-        )
+        self.engine.tell(wire.StreamEvent, event=event, api_message_id=id, **first)
 
 
 def pieces(text: str) -> list[str]:

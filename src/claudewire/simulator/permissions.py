@@ -144,7 +144,7 @@ def set_mode(engine: Engine, mode: str) -> None:
     """Change the permission mode; newer versions announce it."""
     engine.session.mode = mode
     if engine.session.persona.narrates:
-        engine.send(wire.StatusMessage(status=None, permission_mode=mode, **engine.session.stamp()))
+        engine.tell(wire.StatusMessage, status=None, permission_mode=mode)
 
 
 def _apply_update(engine: Engine, update: wire.PermissionUpdate) -> None:
@@ -187,15 +187,13 @@ def _deny_unasked(engine: Engine, name: str, input: dict[str, Any], tool_use_id:
         path = os.path.join(session.cwd, _subject(input))
         what = f"write to {path}" if name in EDITS else f"use {name}"
         message = f"Claude requested permissions to {what}, but you haven't granted it yet."
-    engine.send(
-        wire.PermissionDeniedMessage(
-            tool_name=name,
-            tool_use_id=tool_use_id,
-            decision_reason_type=kind,
-            decision_reason=message if kind == "other" else None,
-            message=message,
-            **session.stamp(),
-        )
+    engine.tell(
+        wire.PermissionDeniedMessage,
+        tool_name=name,
+        tool_use_id=tool_use_id,
+        decision_reason_type=kind,
+        decision_reason=message if kind == "other" else None,
+        message=message,
     )
     return Decision(False, input, message)
 

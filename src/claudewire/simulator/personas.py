@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from ..errors import OptionsError
 from ..wire import KNOWN_REQUESTS, parse_version
@@ -34,42 +34,25 @@ class Persona(NamedTuple):
     """Whether an allow without `updatedInput` is an error that denies the tool."""
 
 
-PERSONAS = {
-    persona.version: persona
-    for persona in (
-        Persona(
-            "2.1.17",
-            supports=KNOWN_REQUESTS["2.1.17"],
-            acknowledges=False,
-            narrates=False,
-            notes="turn",
-            lifecycle=False,
-            meets_servers_first=False,
-            names="none",
-            introduces_itself=False,
-            needs_updated_input=True,
-        ),
-        Persona(
-            "2.1.197",
-            supports=KNOWN_REQUESTS["2.1.197"],
-            notes="result",
-            lifecycle=False,
-            meets_servers_first=False,
-            names="none",
-            introduces_itself=False,
-            needs_updated_input=True,
-        ),
-        Persona(
-            "2.1.250",
-            supports=KNOWN_REQUESTS["2.1.250"],
-            names="first",
-            introduces_itself=False,
-        ),
-        Persona("2.1.325"),
-    )
-}
+def _before(newer: Persona, version: str, **differences: Any) -> Persona:
+    supports = KNOWN_REQUESTS[version]
+    return newer._replace(version=version, supports=supports, **differences)
 
-LATEST = PERSONAS["2.1.325"]
+
+LATEST = Persona("2.1.325")
+_2_1_250 = _before(LATEST, "2.1.250", names="first", introduces_itself=False)
+_2_1_197 = _before(
+    _2_1_250,
+    "2.1.197",
+    notes="result",
+    lifecycle=False,
+    meets_servers_first=False,
+    names="none",
+    needs_updated_input=True,
+)
+_2_1_17 = _before(_2_1_197, "2.1.17", acknowledges=False, narrates=False, notes="turn")
+
+PERSONAS = {it.version: it for it in (_2_1_17, _2_1_197, _2_1_250, LATEST)}
 
 
 def persona(version: str) -> Persona:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import resource
 import select
-import shlex
 import signal
 import sys
 from contextlib import suppress
@@ -16,11 +15,9 @@ from . import actions
 from .actions import Action
 from .engine import Engine
 from .flags import EarlyExit
-from .simulation import Simulation
+from .simulation import MARK, Simulation, write_program
 
 STDIN, STDOUT, STDERR = 0, 1, 2
-
-MARK = "# Made by claudewire-sim --make-wrapper."
 
 
 class Terminated(BaseException):
@@ -181,11 +178,12 @@ def run(argv: list[str]) -> None:
     except (OSError, ValueError) as error:
         _write(STDERR, f"claudewire-sim: {error}\n".encode())
         sys.exit(2)
-    engine = simulation.engine(argv, cwd=os.getcwd(), env=env, clock=monotonic)
-    if isinstance(engine, EarlyExit):
-        _write(STDOUT, engine.stdout.encode())
-        _write(STDERR, engine.stderr.encode())
-        sys.exit(engine.status)
+    try:
+        engine = simulation.engine(argv, cwd=os.getcwd(), env=env, clock=monotonic)
+    except EarlyExit as exit:
+        _write(STDOUT, exit.stdout.encode())
+        _write(STDERR, exit.stderr.encode())
+        sys.exit(exit.status)
     sys.exit(Host(engine, log).run())
 
 
@@ -204,11 +202,4 @@ def make_wrapper(words: list[str]) -> None:
         with open(path, "rb") as file:
             if MARK.encode() not in file.read(200):
                 raise FileExistsError(f"{path} exists, and is no wrapper that can be replaced")
-    where = os.path.abspath(scenario)
-    text = (
-        f"#!/bin/sh\n{MARK}\nexport CLAUDEWIRE_SIM_SCENARIO={shlex.quote(where)}\n"
-        f'exec {shlex.quote(sys.executable)} -P -m claudewire.simulator "$@"\n'
-    )
-    with open(path, "w", encoding="utf-8") as script:
-        script.write(text)
-    os.chmod(path, 0o755)
+    write_program(path, {"CLAUDEWIRE_SIM_SCENARIO": os.path.abspath(scenario)})

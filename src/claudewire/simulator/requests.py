@@ -11,14 +11,12 @@ import msgspec
 
 from .. import wire
 from .checkpoints import is_enabled, rewind
-from .engine import Engine, Refused, StreamClosed
-from .mcp import abandon, call_tool, connect, connect_all, connect_program, read_resource
+from .engine import Engine
+from .introduction import announce, models, welcome
+from .mcp import abandon, connect, connect_all, connect_program
 from .permissions import set_mode
-from .scheduler import TimedOut
 from .servers import ServerState
-from .session import MODELS, new_id
 from .subagents import end_task
-from .turns import AGENTS, CAPABILITIES, COMMANDS, announce
 
 
 class _Declined(Exception):
@@ -71,11 +69,7 @@ def _answer(engine: Engine, request: wire.Request) -> None:
 async def _answer_later(
     engine: Engine, request: wire.Request, result: Coroutine[Any, Any, Any]
 ) -> None:
-    answer: wire.Answer | wire.Failure
-    try:
-        answer = wire.Answer(request.id, await result)
-    except _Declined as no:
-        answer = wire.Failure(request.id, *no.args)
+    answer = wire.Answer(request.id, await result)
     if request.id in engine.connection.owed:
         engine.send(answer)
 
@@ -113,58 +107,17 @@ def _open(engine: Engine, request: wire.Request, body: wire.Initialize) -> None:
     # The description comes after the answer, even if there is no server to wait for.
     then = partial(engine.defer, ready) if announces else ready
     if session.persona.meets_servers_first:
-        connect_all(engine, then)
-    engine.send(wire.Answer(request.id, _welcome(engine), pending=None if announces else ()))
+        engine.spawn(connect_all(engine), then)
+    engine.send(wire.Answer(request.id, welcome(engine), pending=None if announces else ()))
     if not session.persona.meets_servers_first:
-        connect_all(engine, then)
+        engine.spawn(connect_all(engine), then)
 
 
 def give_title(engine: Engine, title: str) -> None:
     """Keep the title of the session, and tell the SDK."""
-    engine.session.title = title
     engine.transcript.rename(title)
     told = {"type": "system", "subtype": "session_title_changed", "title": title}
     engine.send(wire.UnknownSystemMessage(data={**told, **engine.session.stamp()}))
-
-
-def _welcome(engine: Engine) -> wire.InitializeResult:
-    """Describe the session as far as the version does."""
-    session = engine.session
-    configured = session.configuration
-    commands = [
-        wire.SlashCommand(name, it.description, argument_hint="")
-        for name, it in configured.slash_commands().items()
-    ]
-    commands += [wire.SlashCommand(name, "", argument_hint="", builtin=True) for name in COMMANDS]
-    newer: dict[str, Any] = {}
-    if session.persona.narrates:
-        agents = [wire.AgentInfo(name, "A simulated agent", "inherit") for name in AGENTS]
-        for found in (session.agents, configured.agents):
-            agents += [wire.AgentInfo(name, it.description) for name, it in found.items()]
-        newer = {"agents": agents, "pid": os.getpid(), "session_state": session.state}
-        newer["current_permission_mode"] = session.mode
-    if session.persona.introduces_itself:
-        newer["claude_code_version"] = session.persona.version
-        newer["capabilities"] = list(CAPABILITIES)
-        newer["hook_on_failure_supported"] = True
-    return wire.InitializeResult(
-        commands=commands,
-        output_style=configured.style,
-        available_output_styles=["default", "Explanatory", "Learning"],
-        models=_models(),
-        account=wire.AccountInfo(
-            token_source="none", api_key_source="none", api_provider="firstParty"
-        ),
-        **newer,
-    )
-
-
-def _models() -> list[wire.ModelInfo]:
-    models = MODELS.items()
-    return [
-        wire.ModelInfo(name, resolved_model=full, display_name=name.title(), description=full)
-        for name, full in models
-    ]
 
 
 # --- one function for each request ----------------------------------------------------------------
@@ -192,15 +145,16 @@ def _set_model(engine: Engine, body: wire.SetModel) -> Any:
     return wire.SetModelResult(session.model) if session.persona.acknowledges else None
 
 
-def _server_states(engine: Engine) -> list[wire.McpServerStatus]:
-    return [_server_state(name, state) for name, state in engine.session.servers.items()]
+def _status(engine: Engine, body: wire.McpStatus) -> Any:
+    states = engine.session.servers.items()
+    return wire.McpStatusResult([_server_status(name, state) for name, state in states])
 
 
-def _server_state(name: str, state: ServerState) -> wire.McpServerStatus:
+def _server_status(name: str, state: ServerState) -> wire.McpServerStatus:
     if state.source == "sdk":
         return wire.McpServerStatus(name=name, status=state.status, error=state.error)
     tools = [wire.McpToolInfo(name=str(tool.get("name"))) for tool in state.tools]
-    config = state.config or {}
+    config = state.config
     return wire.McpServerStatus(
         name=name,
         status=state.status,
@@ -226,9 +180,7 @@ async def _set_servers(engine: Engine, body: wire.McpSetServers) -> Any:
     added = sorted(set(body.servers) - set(known))
     removed = sorted(set(known) - set(body.servers))
     for name in removed:
-        state = known.pop(name)
-        if state.server is not None:
-            state.server.close()
+        known.pop(name).close()
     for name in added:
         config = body.servers[name]
         if config.get("type") == "sdk":
@@ -268,7 +220,7 @@ def _context(engine: Engine, body: wire.GetContextUsage) -> Any:
 
 def _settings(engine: Engine, body: wire.GetSettings) -> Any:
     session = engine.session
-    sources = [wire.SettingsSource(it.name, it.settings) for it in session.configuration.sources]
+    sources = [wire.SettingsSource(it.name, it.written) for it in session.configuration.sources]
     applied = {"model": session.model, "effort": session.flags.effort}
     return wire.GetSettingsResult(session.configuration.effective, sources, applied)
 
@@ -306,34 +258,10 @@ def _read_file(engine: Engine, body: wire.ReadFile) -> Any:
     return wire.ReadFileResult(kept.decode("utf-8", "replace"), path, truncated)
 
 
-async def _call(engine: Engine, body: wire.McpCall) -> Any:
-    server = body.tool.removeprefix("mcp__").partition("__")[0]
-    if server not in engine.session.mcp_tools:
-        raise _Declined(f"Tool not found: {body.tool}")
-    answer = await call_tool(engine, body.tool, body.arguments or {}, new_id("toolu"))
-    if answer.get("isError"):
-        raise _Declined(str(answer.get("content")))
-    return wire.McpCallResult(answer.get("content"), answer.get("structuredContent"))
-
-
-async def _read_resource(engine: Engine, body: wire.McpReadResource) -> Any:
-    try:
-        answer = await read_resource(engine, body.server_name, body.uri)
-    except (Refused, StreamClosed, TimedOut) as error:
-        raise _Declined(f"Cannot read {body.uri}: {error}") from None
-    contents = [it for it in answer.get("contents", ()) if isinstance(it, dict)]
-    return wire.ReadResourceResult(
-        [
-            wire.ResourceContents(it.get("uri", body.uri), it.get("mimeType"), it.get("text"))
-            for it in contents
-        ]
-    )
-
-
 _HANDLERS: dict[type, Callable[[Engine, Any], Any]] = {
     wire.SetPermissionMode: _set_mode,
     wire.SetModel: _set_model,
-    wire.McpStatus: lambda engine, body: wire.McpStatusResult(_server_states(engine)),
+    wire.McpStatus: _status,
     wire.McpReconnect: _reconnect,
     wire.McpToggle: _reconnect,
     wire.McpSetServers: _set_servers,
@@ -345,9 +273,7 @@ _HANDLERS: dict[type, Callable[[Engine, Any], Any]] = {
     ),
     wire.GetContextUsage: _context,
     wire.GetSettings: _settings,
-    wire.ListModels: lambda engine, body: wire.ListModelsResult(_models()),
-    wire.McpCall: _call,
-    wire.McpReadResource: _read_resource,
+    wire.ListModels: lambda engine, body: wire.ListModelsResult(models()),
     wire.ReadFile: _read_file,
     wire.RenameSession: lambda engine, body: give_title(engine, body.title),
 }

@@ -13,11 +13,7 @@ one by the user's words. A TOML file does the same without Python:
         { say = "It is {result}, and sunny." },
     ]
 
-A step has one verb and the fields of that verb. In a string, also in the input of a tool,
-`{prompt}` stands for the user's words and `{result}` for the result of the last tool. A regex can
-capture more: `{1}` is its first group, `{name}` its group of that name. A turn with `number = 2` is
-played as the second turn, if its words match. `result_file` reads the result of a tool from a file,
-relative to that of the scenario.
+docs/testing.md lists the verbs of a step.
 """
 
 from __future__ import annotations
@@ -26,7 +22,8 @@ import os
 import re
 import runpy
 import tomllib
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
+from inspect import isawaitable
 from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
@@ -136,26 +133,22 @@ async def _elicit(chat: Chat, server: str, message: str, schema: _Table) -> str:
     return str(answer.content if answer.action == "accept" else answer.action)
 
 
-async def _stop(chat: Chat, limit: str) -> None:
+def _stop(chat: Chat, limit: str) -> None:
     chat.reach_max_turns() if limit == "max_turns" else chat.exhaust_budget()
 
 
-async def _output(chat: Chat, value: Any) -> None:
-    chat.output(value)
-
-
-async def _emit(chat: Chat, message: _Table) -> None:
+def _emit(chat: Chat, message: _Table) -> None:
     chat.emit(UnknownMessage(data=message))
 
 
 class Verb(NamedTuple):
     """A verb of a scenario file."""
 
-    play: Callable[..., Awaitable[ToolOutcome | str | None]]
+    play: Callable[..., Any]
     fields: type[Struct]
 
 
-def _verb(play: Callable[..., Awaitable[Any]], **fields: Any) -> Verb:
+def _verb(play: Callable[..., Any], **fields: Any) -> Verb:
     """Declare a verb: a field is a type, or a type with a default."""
     declared = [
         (name, *kind) if isinstance(kind, tuple) else (name, kind) for name, kind in fields.items()
@@ -193,7 +186,7 @@ VERBS: dict[str, Verb] = {
     "elicit": _verb(_elicit, elicit=str, message=str, schema=(_Table, {})),
     "retry": _verb(Chat.retry, retry=int, seconds=_SECONDS),
     "fail": _verb(Chat.fail, fail=str, status=(int, 400)),
-    "output": _verb(_output, output=Any),
+    "output": _verb(Chat.output, output=Any),
     "stop": _verb(_stop, stop=Literal["max_turns", "budget"]),
     "sleep": _verb(Chat.sleep, sleep=float),
     "emit": _verb(_emit, emit=_Table),
@@ -235,7 +228,8 @@ def _player(steps: list[_Table]) -> Scenario:
             # The steps of a subagent are filled in when they are played.
             filled = {k: v if k == "steps" else _filled(v, chat, result) for k, v in step.items()}
             fields = msgspec.convert(filled, verb.fields)
-            outcome = await verb.play(chat, *msgspec.structs.astuple(fields))
+            outcome = verb.play(chat, *msgspec.structs.astuple(fields))
+            outcome = await outcome if isawaitable(outcome) else outcome
             if outcome is not None:
                 result = outcome.text if isinstance(outcome, ToolOutcome) else outcome
 

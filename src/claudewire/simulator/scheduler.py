@@ -7,6 +7,7 @@ The same CLI therefore runs as a program and in memory on any event loop.
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Generator
+from dataclasses import dataclass
 from typing import Any
 
 
@@ -21,6 +22,7 @@ class Died(GeneratorExit):
     """
 
 
+@dataclass(eq=False)
 class Wait:
     """Await a value for a key, a number of seconds, or whichever comes first.
 
@@ -28,26 +30,21 @@ class Wait:
         TimedOut: there is a key, and the seconds passed first.
     """
 
-    __slots__ = ("key", "seconds")
-
-    def __init__(self, key: str | None = None, seconds: float | None = None) -> None:
-        self.key: str | None = key
-        self.seconds: float | None = seconds
+    key: str | None = None
+    seconds: float | None = None
 
     def __await__(self) -> Generator[Wait, Any, Any]:
         return (yield self)
 
 
+@dataclass(eq=False)
 class Task:
     """A running coroutine and its current wait."""
 
-    __slots__ = ("coroutine", "deadline", "then", "wait")
-
-    def __init__(self, coroutine: Coroutine[Wait, Any, None], then: Callable[[], None]) -> None:
-        self.coroutine: Coroutine[Wait, Any, None] = coroutine
-        self.then: Callable[[], None] = then
-        self.wait: Wait | None = None
-        self.deadline: float | None = None
+    coroutine: Coroutine[Wait, Any, None]
+    then: Callable[[], None]
+    wait: Wait | None = None
+    deadline: float | None = None
 
     @property
     def key(self) -> str | None:

@@ -1,18 +1,15 @@
 """MCP servers outside of the application: programs, and servers that are reached by HTTP.
 
-Everything here blocks, and runs in a thread. The client is independent of the `mcp` package because
-it needs three requests only.
+The clients block, and run in a thread. They are independent of the `mcp` package because the CLI
+needs three requests only.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import select
 import subprocess
 import threading
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -30,25 +27,45 @@ class ServerError(Exception):
     """A server does not work, or answered with an error."""
 
 
-def connect_external(
-    config: Mapping[str, Any], client: Mapping[str, Any], env: Mapping[str, str], cwd: str
-) -> tuple[_Program | _Web, dict[str, Any], Any]:
-    """Start or reach a server; return it with its answer to `initialize` and its tools.
+class ServerState:
+    """An MCP server as the CLI knows it."""
 
-    Raises:
-        ServerError: it cannot be connected.
-    """
-    kind = config.get("type", "http" if "url" in config else "stdio")
-    if kind not in ("stdio", "http"):
-        raise ServerError(f"Servers of the type {kind!r} are not simulated")
-    server = _Web(config) if kind == "http" else _Program(config, env, cwd)
-    try:
-        about = server.request("initialize", client, STARTING)
-        server.notify("notifications/initialized")
-        return server, about, server.request("tools/list", None, STARTING).get("tools")
-    except ServerError:
-        server.close()
-        raise
+    def __init__(self, source: str = "sdk", config: dict[str, Any] | None = None) -> None:
+        self.source = source
+        self.config: dict[str, Any] = config or {}
+        self.status: str = "pending"
+        self.error: str | None = None
+        self.about: dict[str, Any] = {}
+        self.tools: list[dict[str, Any]] = []
+        self.server: _Program | _Web | None = None
+
+    def connected(self, tools: Any) -> None:
+        """Note that it works and has these tools."""
+        self.status, self.tools = "connected", tools if isinstance(tools, list) else []
+
+    def failed(self, error: Exception) -> None:
+        """Note that it does not work."""
+        self.status, self.error = "failed", str(error) or type(error).__name__
+
+    def open(self, client: Mapping[str, Any], env: Mapping[str, str], cwd: str) -> Any:
+        """Start or reach the server, and return its tools. It blocks.
+
+        Raises:
+            ServerError: it cannot be connected.
+        """
+        kind = self.config.get("type", "http" if "url" in self.config else "stdio")
+        if kind not in ("stdio", "http"):
+            raise ServerError(f"Servers of the type {kind!r} are not simulated")
+        self.server = _Web(self.config) if kind == "http" else _Program(self.config, env, cwd)
+        self.about = self.server.request("initialize", client)
+        self.server.notify("notifications/initialized")
+        return self.server.request("tools/list", None).get("tools")
+
+    def close(self) -> None:
+        """End the program, if it is one."""
+        if isinstance(self.server, _Program):
+            self.server.close()
+        self.server = None
 
 
 def _message(method: str, params: Any, id: int | None = None) -> bytes:
@@ -56,7 +73,7 @@ def _message(method: str, params: Any, id: int | None = None) -> bytes:
     return json.dumps({key: value for key, value in message.items() if value is not None}).encode()
 
 
-def _result(lines: Iterator[bytes], id: int) -> dict[str, Any]:
+def _result(lines: Iterable[bytes], id: int) -> dict[str, Any]:
     """Read messages up to an answer, and return its result."""
     for line in lines:
         try:
@@ -84,7 +101,6 @@ class _Program:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
-                bufsize=0,
                 env={**env, **own},
                 cwd=cwd,
                 start_new_session=True,
@@ -96,13 +112,12 @@ class _Program:
         self._stdin, self._stdout = self._process.stdin, self._process.stdout
         self._lock = threading.Lock()
         self._id = 0
-        self._rest = b""
 
-    def request(self, method: str, params: Any, seconds: float = PATIENCE) -> dict[str, Any]:
+    def request(self, method: str, params: Any) -> dict[str, Any]:
         with self._lock:
             self._id += 1
             self._write(_message(method, params, self._id))
-            return _result(self._lines(time.monotonic() + seconds), self._id)
+            return _result(self._stdout, self._id)
 
     def notify(self, method: str) -> None:
         self._write(_message(method, None))
@@ -110,34 +125,19 @@ class _Program:
     def close(self) -> None:
         with suppress(OSError):
             self._stdin.close()
-        self._stdout.close()
         try:
             self._process.wait(ENDING)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+        self._stdout.close()
 
     def _write(self, message: bytes) -> None:
         try:
             self._stdin.write(message + b"\n")
+            self._stdin.flush()
         except (OSError, ValueError) as error:
             raise ServerError(f"The server has ended: {error}") from error
-
-    def _lines(self, deadline: float) -> Iterator[bytes]:
-        fd = self._stdout.fileno()
-        while True:
-            line, found, rest = self._rest.partition(b"\n")
-            if found:
-                self._rest = rest
-                yield line
-                continue
-            ready, _, _ = select.select([fd], [], [], max(0.0, deadline - time.monotonic()))
-            if not ready:
-                raise ServerError("The server did not answer in time")
-            data = os.read(fd, 65536)
-            if not data:
-                return
-            self._rest += data
 
 
 class _Web:
@@ -150,28 +150,24 @@ class _Web:
         self._headers = {"Content-Type": "application/json", **own, "Accept": accepts}
         self._id = 0
 
-    def request(self, method: str, params: Any, seconds: float = PATIENCE) -> dict[str, Any]:
+    def request(self, method: str, params: Any) -> dict[str, Any]:
         self._id += 1
-        result = _result(self._post(_message(method, params, self._id), seconds), self._id)
+        result = _result(self._post(_message(method, params, self._id)), self._id)
         if method == "initialize":
             self._headers["MCP-Protocol-Version"] = str(result.get("protocolVersion"))
         return result
 
     def notify(self, method: str) -> None:
-        for _ in self._post(_message(method, None), PATIENCE):
-            pass
+        list(self._post(_message(method, None)))
 
-    def close(self) -> None:
-        """Do nothing: each request has its own connection."""
-
-    def _post(self, body: bytes, seconds: float) -> Iterator[bytes]:
+    def _post(self, body: bytes) -> Iterator[bytes]:
         # Slow to load, and few sessions have such servers.
         from http.client import HTTPException
         from urllib.request import ProxyHandler, Request, build_opener
 
         try:
             request = Request(self._url, body, self._headers)
-            with build_opener(ProxyHandler({})).open(request, timeout=seconds) as response:
+            with build_opener(ProxyHandler({})).open(request, timeout=PATIENCE) as response:
                 if session := response.headers.get("Mcp-Session-Id"):
                     self._headers["Mcp-Session-Id"] = session
                 if "event-stream" in (response.headers.get("Content-Type") or ""):
@@ -180,24 +176,3 @@ class _Web:
                     yield response.read()
         except (OSError, ValueError, HTTPException) as error:
             raise ServerError(f"{error}") from error
-
-
-class ServerState:
-    """An MCP server as the CLI knows it."""
-
-    def __init__(self, source: str = "sdk", config: dict[str, Any] | None = None) -> None:
-        self.source = source
-        self.config = config
-        self.status: str = "pending"
-        self.error: str | None = None
-        self.about: dict[str, Any] = {}
-        self.tools: list[dict[str, Any]] = []
-        self.server: _Program | _Web | None = None
-
-    def connected(self, tools: Any) -> None:
-        """Note that it works and has these tools."""
-        self.status, self.tools = "connected", tools if isinstance(tools, list) else []
-
-    def failed(self, error: str) -> None:
-        """Note that it does not work."""
-        self.status, self.error = "failed", error

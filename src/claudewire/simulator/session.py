@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -13,7 +15,7 @@ import msgspec
 from .. import wire
 from .configuration import Configuration
 from .flags import Flags, is_uuid
-from .personas import LATEST, Persona
+from .personas import Persona
 from .servers import ServerState
 from .stored import NotResumable, SessionStore, Stored, take_up
 
@@ -60,30 +62,33 @@ class SimulatedSession:
         self,
         flags: Flags,
         *,
-        persona: Persona = LATEST,
-        cwd: str = ".",
-        env: Mapping[str, str] | None = None,
-        store: SessionStore | None = None,
-        branch: str = "HEAD",
-        configuration: Configuration | None = None,
+        persona: Persona,
+        cwd: str,
+        env: Mapping[str, str],
+        store: SessionStore | None,
+        branch: str,
+        configuration: Configuration,
     ) -> None:
         self.flags = flags
         self.persona = persona
         self.cwd = cwd
-        self.env: Mapping[str, str] = env or {}
+        self.env = env
         self.store = store
         self.branch = branch
-        self.configuration: Configuration = configuration or Configuration()
-        bypasses = flags.dangerously_skip_permissions
-        configured = "bypassPermissions" if bypasses else self.configuration.mode
-        self.mode: str = flags.permission_mode or configured or "default"
-        self.model: str = self.resolve_model(flags.model or self.configuration.text("model"))
+        self.configuration = configuration
+        bypasses = "bypassPermissions" if flags.dangerously_skip_permissions else None
+        configured = configuration.settings.permissions.default_mode
+        mode = flags.permission_mode or bypasses or configured
+        self.mode: str = "default" if mode in (None, "manual") else mode
+        self.model: str = self.resolve_model(flags.model or configuration.settings.model)
         self.effort: str = flags.effort or "medium"
         self.state: str = "idle"
-        self.title: str | None = flags.name
         self.prompt_id: str = new_uuid()
         self.setup: wire.Initialize = wire.Initialize()
-        self._agents_of_flag = _agents(flags.agents)
+        self._agents_of_flag: dict[str, wire.AgentDefinition] = {}
+        with suppress(msgspec.MsgspecError):  # if one is invalid, all are ignored
+            kind = wire.prepared(dict[str, wire.AgentDefinition])
+            self._agents_of_flag = msgspec.json.decode(flags.agents or "{}", type=kind)
         self.servers: dict[str, ServerState] = {}
         self.added_rules: dict[str, list[str]] = {"allow": [], "ask": [], "deny": []}
         self.added_folders: list[str] = []
@@ -91,7 +96,7 @@ class SimulatedSession:
         self.tasks: dict[str, wire.BackgroundTask] = {}
         self.stop_work: dict[str, Callable[[], None]] = {}
         self.notices: list[wire.UserMessage] = []
-        self.checkpoints: dict[str, dict[str, bytes | None]] = {}
+        self.checkpoints: dict[str, dict[Path, bytes | None]] = {}
         self.announced: bool = False
         self.turns: int = 0
         self.results: int = 0
@@ -121,11 +126,8 @@ class SimulatedSession:
         if self.store is not None and not is_uuid(wanted):
             wanted = self.store.titled(wanted) or wanted
         self._take_up(wanted)
-        if not self.resumed or not flags.fork_session:
-            return wanted
-        if self.stored is not None:
-            self.stored = self.stored._replace(to_copy=self.stored.branch)
-        return flags.session_id or new_uuid()
+        forks = self.resumed and flags.fork_session
+        return (flags.session_id or new_uuid()) if forks else wanted
 
     def _take_up(self, wanted: str) -> None:
         """Go on with a session, if it exists and has the requested message."""
@@ -247,13 +249,3 @@ class SimulatedSession:
                 context_window=200_000,
                 max_output_tokens=64_000,
             )
-
-
-def _agents(text: str | None) -> dict[str, wire.AgentDefinition]:
-    """Read the agents of the command line; if one is invalid, all are ignored."""
-    try:
-        return msgspec.json.decode(
-            text or "{}", type=wire.prepared(dict[str, wire.AgentDefinition])
-        )
-    except msgspec.MsgspecError:
-        return {}

@@ -4,28 +4,34 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
+import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from .. import wire
+from ..errors import OptionsError
 from .chat import Scenario
-from .cli import SimulatedProcess
-from .configuration import ConfigurationError, read_configuration
+from .cli import SimulatedProcess, TextProcess
+from .configuration import Configuration
 from .demo import demo_agent
-from .flags import EarlyExit, parse
+from .flags import SUBCOMMANDS, EarlyExit, parse, run_subcommand
 from .personas import LATEST, persona
 from .session import SimulatedSession
 from .stored import SessionStore
-from .subcommands import COMMANDS, run_subcommand
-from .text_mode import TextProcess
 
 if TYPE_CHECKING:
     from .faults import Fault
 
 
-class Simulation(NamedTuple):
+MARK = "# Made by claudewire-sim."
+"""The second line of a program that `write_program` has made."""
+
+
+class Simulation(Struct, frozen=True):
     """How a simulated CLI behaves, independent of its command line.
 
     Attributes:
@@ -35,6 +41,9 @@ class Simulation(NamedTuple):
             of the SDK.
         faults: what goes wrong.
         strict: whether it refuses flags and settings that are not simulated, as with `--strict`.
+
+    Raises:
+        OptionsError: the version or the dialect is invalid.
     """
 
     scenario: Scenario | None = None
@@ -42,6 +51,12 @@ class Simulation(NamedTuple):
     dialect: str = wire.RELEASED
     faults: Sequence[Fault] = ()
     strict: bool = False
+
+    def __post_init__(self) -> None:
+        persona(self.version)
+        if self.dialect not in (wire.AUTO, *wire.DIALECTS):
+            known = ", ".join([wire.AUTO, *wire.DIALECTS])
+            raise OptionsError(f"dialect must be one of {known}, not {self.dialect!r}")
 
     @classmethod
     def from_env(cls, env: Mapping[str, str]) -> Simulation:
@@ -66,11 +81,7 @@ class Simulation(NamedTuple):
             faults = parse_faults(named)
         version = env.get("CLAUDEWIRE_SIM_VERSION") or LATEST.version
         dialect = env.get("CLAUDEWIRE_SIM_DIALECT") or wire.RELEASED
-        if dialect not in (wire.AUTO, *wire.DIALECTS):
-            known = ", ".join([wire.AUTO, *wire.DIALECTS])
-            raise ValueError(f"Unknown dialect {dialect!r}; the dialects are {known}")
-        strict = bool(env.get("CLAUDEWIRE_SIM_STRICT"))
-        return cls(scenario, persona(version).version, dialect, faults, strict)
+        return cls(scenario, version, dialect, faults, bool(env.get("CLAUDEWIRE_SIM_STRICT")))
 
     def engine(
         self,
@@ -79,29 +90,30 @@ class Simulation(NamedTuple):
         cwd: str,
         env: Mapping[str, str],
         clock: Callable[[], float],
-    ) -> SimulatedProcess | EarlyExit:
-        """Create a process; an `EarlyExit` if the command line is not accepted."""
+    ) -> SimulatedProcess:
+        """Create a process.
+
+        Raises:
+            EarlyExit: the command line is not accepted, or asks for something that is printed.
+        """
         plays, config = persona(self.version), _config_dir(env)
         # A word that is not UTF-8 has lone surrogates, which no message can carry.
         argv = [re.sub("[\ud800-\udfff]", "\ufffd", word) for word in argv]
-        if argv and argv[0] in COMMANDS:
-            return run_subcommand(argv, config_dir=config or cwd, env=env, version=plays.version)
+        if argv and argv[0] in SUBCOMMANDS:
+            raise run_subcommand(argv, config_dir=config or cwd, env=env, version=plays.version)
         behavior = wire.behavior_of(self.dialect)
         takes_folder = self.dialect == wire.AUTO or behavior.takes_folder
         flags = parse(argv, version=plays.version, takes_folder=takes_folder)
-        if isinstance(flags, EarlyExit):
-            return flags
         cwd = os.path.abspath(os.path.join(cwd, flags.cwd or ""))
-        try:
-            configuration = read_configuration(flags, cwd, config)
-        except ConfigurationError as error:
-            return EarlyExit(1, stderr=f"Error: {error}\n")
-        ignored = [*flags.unsimulated, *configuration.unsimulated(), *_unapproved(cwd)]
-        note = [f"claudewire-sim: accepted, but not simulated: {', '.join(ignored)}"]
+        configuration = Configuration(flags, cwd, config)
+        # A person would have to approve the MCP servers of a project.
+        servers = filter(os.path.exists, [os.path.join(cwd, ".mcp.json")])
+        ignored = [*flags.unsimulated, *configuration.unsimulated(), *servers]
+        note = f"claudewire-sim: accepted, but not simulated: {', '.join(ignored)}"
         strict = self.strict or flags.strict
         if ignored and strict:
-            return EarlyExit(1, stderr=f"{note[0]}\n")
-        warnings = (*flags.warnings, *configuration.problems, *(note if ignored else ()))
+            raise EarlyExit.error(note)
+        warnings = (*flags.warnings, *configuration.problems, *([note] if ignored else ()))
         session = SimulatedSession(
             replace(flags, strict=strict, warnings=warnings),
             persona=plays,
@@ -118,6 +130,16 @@ class Simulation(NamedTuple):
         return kind(session, scenario, dialect=self.dialect, clock=clock, faults=self.faults)
 
 
+def write_program(path: str | os.PathLike[str], variables: Mapping[str, str]) -> None:
+    """Write a shell script that runs the simulated CLI with these variables."""
+    exports = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in variables.items())
+    # -P: no module must come from the folder in which the program is started.
+    command = shlex.join([sys.executable, "-P", "-m", "claudewire.simulator"])
+    with open(path, "w", encoding="utf-8") as script:
+        script.write(f'#!/bin/sh\n{MARK}\n{exports}exec {command} "$@"\n')
+    os.chmod(path, 0o755)
+
+
 def _config_dir(env: Mapping[str, str]) -> str | None:
     """Return the CLI's own folder; None if the environment names none."""
     folder = env.get("CLAUDE_CONFIG_DIR")
@@ -132,22 +154,11 @@ def _scenario_file(env: Mapping[str, str]) -> str | None:
     return path if os.path.isabs(path) and os.path.exists(path) else None
 
 
-def _unapproved(cwd: str) -> list[str]:
-    """Name the MCP servers of the project, which a person would have to approve."""
-    path = os.path.join(cwd, ".mcp.json")
-    return [path] if os.path.exists(path) else []
-
-
 def _branch(cwd: str) -> str:
-    """Return the git branch of a folder, as transcripts name it; HEAD if there is none."""
-    while True:
-        try:
-            with open(os.path.join(cwd, ".git", "HEAD"), encoding="utf-8") as file:
-                ref = file.read().strip()
-        except (OSError, ValueError):
-            above = os.path.dirname(cwd)
-            if above == cwd:
-                return "HEAD"
-            cwd = above
-        else:
-            return ref.removeprefix("ref: refs/heads/") if ref.startswith("ref:") else "HEAD"
+    """Return the branch of a git repository, as transcripts name it; HEAD elsewhere."""
+    try:
+        with open(os.path.join(cwd, ".git", "HEAD"), encoding="utf-8") as file:
+            ref = file.read().strip()
+    except (OSError, ValueError):
+        return "HEAD"
+    return ref.removeprefix("ref: refs/heads/") if ref.startswith("ref:") else "HEAD"

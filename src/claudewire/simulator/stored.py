@@ -5,11 +5,13 @@ Transcripts of real CLIs can be resumed, too. Reading happens before the engine 
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
+
+import msgspec
 
 from ..wire import load
 
@@ -37,42 +39,34 @@ class SessionStore:
 
     def load(self, session_id: str) -> list[Entry] | None:
         """Read the entries of a session, except broken lines; None if it does not exist."""
-        if not session_id.replace("-", "").replace("_", "").isalnum():
+        path = Path(self.folder, session_id + _SUFFIX)
+        if os.sep in session_id or not path.is_file():
             return None
-        try:
-            with open(os.path.join(self.folder, session_id + _SUFFIX), "rb") as file:
-                lines = file.read().split(b"\n")
-        except OSError:
-            return None
-        return [entry for line in lines if (entry := _entry(line)) is not None]
+        entries = map(_entry, path.read_bytes().split(b"\n"))
+        return [entry for entry in entries if entry is not None]
 
     def titled(self, title: str) -> str | None:
         """Find the newest session with this title."""
-        for _, session_id in sorted(self._sessions(), reverse=True):
+        for session_id in self._newest_first():
             entries = self.load(session_id) or ()
             titles = [it.get("customTitle") for it in entries if it.get("type") == "custom-title"]
-            if titles and titles[-1] == title:
+            if titles[-1:] == [title]:
                 return session_id
         return None
 
     def latest(self) -> str | None:
         """Find the session that was last written to."""
-        return max(self._sessions(), default=(0, None))[1]
+        return next(iter(self._newest_first()), None)
 
-    def _sessions(self) -> Iterator[tuple[int, str]]:
-        try:
-            with os.scandir(self.folder) as files:
-                for file in files:
-                    if file.name.endswith(_SUFFIX):
-                        yield file.stat().st_mtime_ns, file.name.removesuffix(_SUFFIX)
-        except FileNotFoundError:
-            return
+    def _newest_first(self) -> list[str]:
+        files = sorted(Path(self.folder).glob(f"*{_SUFFIX}"), key=lambda it: it.stat().st_mtime_ns)
+        return [file.stem for file in reversed(files)]
 
 
 def append_entries(path: str, entries: Iterable[Entry]) -> None:
     """Add entries to a file; replace the contents of a file that has no lines."""
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-    data = b"".join(_line(entry) for entry in entries)
+    data = b"".join(msgspec.json.encode(entry) + b"\n" for entry in entries)
     anew = 0 if path.endswith(_SUFFIX) else os.O_TRUNC
     with open(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | anew, 0o600), "ab") as file:
         file.write(data)
@@ -100,11 +94,6 @@ def _checksum(text: str) -> str:
     return digits
 
 
-def _line(entry: Entry) -> bytes:
-    text = json.dumps(entry, separators=(",", ":"), ensure_ascii=False)
-    return text.encode("utf-8", "backslashreplace") + b"\n"
-
-
 def _entry(line: bytes) -> Entry | None:
     try:
         entry = load(line)
@@ -121,13 +110,12 @@ class NotResumable(Exception):
 
 
 class Stored(NamedTuple):
-    """The part of a conversation that goes on, up to `leaf`; a fork begins with a copy of it."""
+    """The part of a conversation that goes on, up to `leaf`."""
 
     leaf: str | None
     branch: list[Entry]
     history: list[Entry]
     costs: Entry | None
-    to_copy: list[Entry] = []
 
 
 def take_up(entries: Sequence[Entry], *, at: str | None = None) -> Stored:
@@ -168,17 +156,16 @@ def _is_linked(entry: Entry) -> bool:
 
 def _said(branch: Iterable[Entry]) -> Iterator[Entry]:
     """The prompts, and the last words of the model after each."""
-    answer: Entry | None = None
+    answer: list[Entry] = []
     for entry in branch:
+        said = {"type": entry.get("type"), "text": _text(entry), "uuid": entry["uuid"]}
         if _is_prompt(entry):
-            if answer is not None:
-                yield answer
-            answer = None
-            yield {"type": "user", "text": _text(entry), "uuid": entry["uuid"]}
-        elif entry.get("type") == "assistant" and _text(entry):
-            answer = {"type": "assistant", "text": _text(entry), "uuid": entry["uuid"]}
-    if answer is not None:
-        yield answer
+            yield from answer
+            yield said
+            answer = []
+        elif said["type"] == "assistant" and said["text"]:
+            answer = [said]
+    yield from answer
 
 
 def _is_prompt(entry: Entry) -> bool:

@@ -11,7 +11,6 @@ import msgspec
 from .. import wire
 from .engine import Engine
 from .session import new_uuid
-from .transcript import AgentRun
 
 HAND_BACK = (
     "[Subagent hand-back] The text below is the final report of a subagent this session delegated "
@@ -22,11 +21,11 @@ LAUNCHED = (
     "You will be notified automatically when it completes.\noutput_file: {file}"
 )
 NOTIFICATION = """<task-notification>
-<task-id>{id}</task-id>
-<tool-use-id>{tool_use_id}</tool-use-id>
+<task-id>{agent.id}</task-id>
+<tool-use-id>{agent.tool_use_id}</tool-use-id>
 <output-file>{file}</output-file>
 <status>{status}</status>
-<summary>Agent "{description}" finished</summary>
+<summary>Agent "{agent.description}" finished</summary>
 <result>{report}</result>
 </task-notification>"""
 """The model's words above a report, about a subagent in the background, and after its end."""
@@ -37,30 +36,28 @@ class Subagent:
 
     def __init__(self, engine: Engine, block: wire.ToolUseBlock) -> None:
         given = block.input
-        self.run: AgentRun = AgentRun(
-            f"a{os.urandom(8).hex()}",
-            given["subagent_type"],
-            given["description"],
-            block.id,
-            bool(given.get("run_in_background")),
-        )
+        self.id: str = f"a{os.urandom(8).hex()}"
+        self.kind: str = given["subagent_type"]
+        self.description: str = given["description"]
+        self.tool_use_id: str = block.id
+        self.in_background: bool = bool(given.get("run_in_background"))
         self.prompt: str = given["prompt"]
         self._tools: list[str] = []
         self._run_id = new_uuid()[:18]
         self._engine = engine
         self._started = engine.clock()
         folder = f"/tmp/claudewire-sim/{engine.session.id}/tasks"
-        self._file = f"{folder}/{self.run.id}.output" if self.run.in_background else ""
+        self._file = f"{folder}/{self.id}.output" if self.in_background else ""
 
     @property
     def task(self) -> wire.BackgroundTask:
         """The subagent as a task in the background."""
         return wire.BackgroundTask(
-            task_id=self.run.id,
+            task_id=self.id,
             run_id=self._run_id,
             task_type="local_agent",
-            subagent_type=self.run.kind,
-            description=self.run.description,
+            subagent_type=self.kind,
+            description=self.description,
         )
 
     @property
@@ -73,18 +70,17 @@ class Subagent:
         """The fields of its messages, since versions that report its progress."""
         if not self._engine.session.persona.narrates:
             return {}
-        agent = self.run
-        about = {"subagent_type": agent.kind, "task_description": agent.description}
-        return {"agent_id": agent.id, **about}
+        about = {"subagent_type": self.kind, "task_description": self.description}
+        return {"agent_id": self.id, **about}
 
     def start(self) -> None:
         """Announce its start."""
         self._tell(
             wire.TaskStartedMessage,
-            tool_use_id=self.run.tool_use_id,
-            description=self.run.description,
-            subagent_type=self.run.kind,
-            is_backgrounded=self.run.in_background,
+            tool_use_id=self.tool_use_id,
+            description=self.description,
+            subagent_type=self.kind,
+            is_backgrounded=self.in_background,
             spawn_depth=1,
             task_type="local_agent",
             prompt=self.prompt,
@@ -96,9 +92,9 @@ class Subagent:
         subject = input.get("description") or input.get("file_path") or tool
         self._tell(
             wire.TaskProgressMessage,
-            tool_use_id=self.run.tool_use_id,
+            tool_use_id=self.tool_use_id,
             description=f"Running {subject}",
-            subagent_type=self.run.kind,
+            subagent_type=self.kind,
             usage=wire.TaskUsage(0, len(self._tools), self._took),
             last_tool_name=tool,
         )
@@ -109,7 +105,7 @@ class Subagent:
         self._tell(wire.TaskUpdatedMessage, patch=patch)
         self._tell(
             wire.TaskNotificationMessage,
-            tool_use_id=self.run.tool_use_id,
+            tool_use_id=self.tool_use_id,
             status=status,
             output_file=self._file,
             summary=report,
@@ -117,10 +113,8 @@ class Subagent:
         )
 
     def _tell(self, kind: Any, **fields: Any) -> None:
-        session = self._engine.session
-        if session.persona.narrates:
-            names = {"task_id": self.run.id, "run_id": self._run_id}
-            self._engine.send(kind(**names, **fields, **session.stamp()))
+        if self._engine.session.persona.narrates:
+            self._engine.tell(kind, task_id=self.id, run_id=self._run_id, **fields)
 
     @property
     def _took(self) -> int:
@@ -130,13 +124,12 @@ class Subagent:
 
     def launched(self) -> tuple[str, dict[str, Any]]:
         """Return the result for work in the background: the model's part, and all of it."""
-        about = {"isAsync": True, "status": "async_launched", "agentId": self.run.id}
-        return LAUNCHED.format(id=self.run.id, file=self._file), about
+        about = {"isAsync": True, "status": "async_launched", "agentId": self.id}
+        return LAUNCHED.format(id=self.id, file=self._file), about
 
     def notification(self, report: str, status: str) -> str:
         """Return the prompt for the model after its end."""
-        run = self.run._asdict()
-        return NOTIFICATION.format(**run, file=self._file, status=status, report=report)
+        return NOTIFICATION.format(agent=self, file=self._file, status=status, report=report)
 
     def reported(self, report: str, usage: wire.Usage) -> tuple[str, dict[str, Any] | None]:
         """Return the result of the tool: the model's part, and all of it."""
@@ -148,7 +141,7 @@ class Subagent:
         body = "\n".join(f"  {line}" for line in report.split("\n"))
         text = (
             f"{head}{HAND_BACK}\n{body}\n"
-            f"agentId: {self.run.id} (use SendMessage with to: '{self.run.id}', summary: "
+            f"agentId: {self.id} (use SendMessage with to: '{self.id}', summary: "
             "'<5-10 word recap>' to continue this agent)\n<usage>"
             f"subagent_tokens: {_tokens(usage)}\ntool_uses: {len(self._tools)}\n"
             f"duration_ms: {self._took}</usage>"
@@ -156,8 +149,8 @@ class Subagent:
         return text, {
             "status": "completed",
             "prompt": self.prompt,
-            "agentId": self.run.id,
-            "agentType": self.run.kind,
+            "agentId": self.id,
+            "agentType": self.kind,
             "content": [{"type": "text", "text": it} for it in (note, report) if it],
             "totalDurationMs": self._took,
             "totalTokens": _tokens(usage),
@@ -182,11 +175,10 @@ class SimulatedTask:
         self.id: str = new_uuid()[:8]
         self.description = description
         self._engine = engine
-        session = engine.session
         about: dict[str, Any] = {"task_id": self.id, "task_type": kind, "description": description}
-        session.tasks[self.id] = wire.BackgroundTask(**about)
+        engine.session.tasks[self.id] = wire.BackgroundTask(**about)
         more: dict[str, Any] = {"tool_use_id": tool_use_id, "is_backgrounded": True}
-        engine.send(wire.TaskStartedMessage(**about, **more, **session.stamp()))
+        engine.tell(wire.TaskStartedMessage, **about, **more)
         list_tasks(engine)
 
     def finish(self, summary: str = "done", *, status: str = "completed") -> None:
@@ -203,12 +195,11 @@ def end_task(engine: Engine, id: str, summary: str, status: str) -> None:
     del session.tasks[id]
     if (stop := session.stop_work.pop(id, None)) is not None:
         stop()
-    about: dict[str, Any] = {"task_id": id, "status": status, "summary": summary}
-    engine.send(wire.TaskNotificationMessage(**about, output_file="", **session.stamp()))
+    about = {"task_id": id, "status": status, "summary": summary}
+    engine.tell(wire.TaskNotificationMessage, **about, output_file="")
     list_tasks(engine)
 
 
 def list_tasks(engine: Engine) -> None:
     """Announce which tasks run."""
-    live = list(engine.session.tasks.values())
-    engine.send(wire.BackgroundTasksChangedMessage(tasks=live, **engine.session.stamp()))
+    engine.tell(wire.BackgroundTasksChangedMessage, tasks=list(engine.session.tasks.values()))

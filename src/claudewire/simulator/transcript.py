@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-import msgspec
+from msgspec import to_builtins
 
 from .. import wire
 from .session import SimulatedSession, new_uuid, timestamp
 from .stored import Entry
+
+if TYPE_CHECKING:
+    from .subagents import Subagent
 
 ABOUT_AGENT = ".meta.json"
 """The end of the name of the file that describes a subagent."""
@@ -26,16 +29,6 @@ CAVEAT = (
 )
 
 
-class AgentRun(NamedTuple):
-    """One run of a subagent, whose transcript is a file beside that of the session."""
-
-    id: str
-    kind: str
-    description: str
-    tool_use_id: str
-    in_background: bool = False
-
-
 class Transcript:
     """The transcript of the main conversation, or of a subagent."""
 
@@ -43,7 +36,7 @@ class Transcript:
         self,
         session: SimulatedSession,
         write: Callable[[str, list[Entry]], None],
-        agent: AgentRun | None = None,
+        agent: Subagent | None = None,
     ) -> None:
         self.session = session
         self.agent = agent
@@ -54,7 +47,8 @@ class Transcript:
         self._started = time.time()
         stored = session.stored if agent is None else None
         self._leaf: str | None = None if stored is None else stored.leaf
-        self._copied: list[Entry] = [] if stored is None else stored.to_copy
+        forks = session.flags.fork_session
+        self._copied: list[Entry] = stored.branch if stored is not None and forks else []
 
     @property
     def path(self) -> str:
@@ -64,7 +58,7 @@ class Transcript:
             return main
         return f"{main.removesuffix('.jsonl')}/subagents/agent-{self.agent.id}.jsonl"
 
-    def of_agent(self, agent: AgentRun) -> Transcript:
+    def of_agent(self, agent: Subagent) -> Transcript:
         """Begin the transcript of a subagent, and describe the subagent in a separate file."""
         child = Transcript(self.session, self._write, agent)
         about = {
@@ -91,8 +85,8 @@ class Transcript:
             self._last_prompt = {"lastPrompt": message.text}
         if called is None:
             sent = message.raw.get("message") if message.line else None
-            content = sent if isinstance(sent, dict) else _plain(message.message)
-            origin = {} if message.origin is None else {"origin": _plain(message.origin)}
+            content = sent if isinstance(sent, dict) else to_builtins(message.message)
+            origin = {} if message.origin is None else {"origin": to_builtins(message.origin)}
             self._user(content, uuid, permissionMode=self.session.mode, **origin)
             return
         name, arguments, text = called
@@ -110,7 +104,7 @@ class Transcript:
             fields |= {"sourceToolAssistantUUID": source}
         if message.tool_use_result is not None and self.agent is None:
             fields = {"toolUseResult": message.tool_use_result, **fields}
-        self._user(_plain(message.message), message.uuid, **fields)
+        self._user(to_builtins(message.message), message.uuid, **fields)
 
     def command(self, name: str, arguments: str, *, is_new: bool = False) -> None:
         """Keep that a command of the CLI itself was called."""
@@ -137,12 +131,12 @@ class Transcript:
         for block in blocks if isinstance(blocks, list) else ():
             if isinstance(block, wire.ToolUseBlock):
                 self._tool_uses[block.id] = message.uuid or ""
-        self._parts.append({"message": _plain(message.message), "uuid": message.uuid})
+        self._parts.append({"message": to_builtins(message.message), "uuid": message.uuid})
 
     def complete(self, stop_reason: str, usage: wire.Usage) -> None:
         """Write the message: each part has the reason of its end, and its whole use of tokens."""
         parts, self._parts = self._parts, []
-        whole = {"stop_reason": stop_reason, "usage": _plain(usage), "stop_details": None}
+        whole = {"stop_reason": stop_reason, "usage": to_builtins(usage), "stop_details": None}
         for part in parts:
             message = {**part["message"], **whole}
             message.pop("context_management", None)
@@ -157,7 +151,7 @@ class Transcript:
             "apiErrorStatus": message.api_error_status,
             "apiErrorType": message.api_error_type,
         }
-        entry = {"type": "assistant", "message": _plain(message.message), **fields}
+        entry = {"type": "assistant", "message": to_builtins(message.message), **fields}
         self._chain(entry, message.uuid)
 
     # --- other lines -----------------------------------------------------------------------------
@@ -199,7 +193,7 @@ class Transcript:
             totalCostUSD=session.cost,
             totalDuration=int((time.time() - self._started) * 1000),
             startTime=int(self._started * 1000),
-            modelUsage={name: _plain(usage) for name, usage in session.spent.items()},
+            modelUsage={name: to_builtins(usage) for name, usage in session.spent.items()},
         )
 
     # --- entries ---------------------------------------------------------------------------------
@@ -236,7 +230,3 @@ class Transcript:
 
     def _line(self, kind: str, **fields: Any) -> None:
         self._write(self.path, [{"type": kind, **fields, "sessionId": self.session.id}])
-
-
-def _plain(value: wire.APIMessage | wire.MessageParam | Any) -> Any:
-    return msgspec.to_builtins(value)

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import msgspec
-from msgspec.structs import replace
 
 from .. import wire
 from .chat import Chat, Scenario
 from .checkpoints import begin_checkpoint
-from .commands import BUILT_IN, Command, command_of
+from .commands import Command, command_of
 from .engine import Engine, Interrupted, Overtaken
+from .introduction import announce, named_prompts
 from .model_output import EndTurn, api_error
-from .session import SimulatedSession, new_uuid
-
-COMMANDS = (*BUILT_IN, "init", "review")
-AGENTS = ("general-purpose", "Explore", "Plan")
-CAPABILITIES = ("ask_user_question_unanswered_v1",)
+from .session import new_uuid
 
 REJECTED = (
     "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was "
@@ -85,10 +79,9 @@ async def _play(chat: Chat, scenario: Scenario) -> EndTurn:
 
 
 async def _run_command(chat: Chat, name: str | None, command: Command, arguments: str) -> EndTurn:
-    """Carry out a command of the CLI itself."""
     chat.session.prompt_id = new_uuid()
     chat.command, chat.rounds = name, 0
-    await command(chat, arguments, partial(_announce, chat))
+    await command(chat, arguments)
     return EndTurn("success", "", None)
 
 
@@ -100,13 +93,13 @@ async def _submit(chat: Chat) -> EndTurn | None:
             chat.notice = session.notices.pop(0)
             session.prompt_id = new_uuid()
             transcript.prompt(chat.notice)
-        _announce(chat)
+        chat.announce()
         return None
     session.prompt_id = new_uuid()
     called = _expand(chat)
     hooks = await chat.hook("UserPromptSubmit", prompt=chat.text)
     uuid = chat.prompt.uuid or new_uuid()
-    _announce(chat, uuid)
+    chat.announce(uuid)
     if hooks.blocked is not None:
         return _refuse(chat, hooks.blocked)
     session.remember("user", chat.text)
@@ -123,21 +116,16 @@ def _refuse(chat: Chat, reason: str) -> EndTurn:
     chat.last_text = (
         f"UserPromptSubmit operation blocked by hook:\n{reason}\n\nOriginal prompt: {chat.text}"
     )
-    stamp = chat.session.stamp()
-    chat.emit(
-        wire.InformationalMessage(
-            content=chat.last_text,
-            level="warning",
-            prevent_continuation=True,
-            prompt_submit_outcome={
-                "kind": "blocked_by_hook",
-                "prompt_kept": False,
-                "reason": reason,
-            },
-            **stamp,
-        )
+    uuid = new_uuid()
+    chat.engine.tell(
+        wire.InformationalMessage,
+        content=chat.last_text,
+        level="warning",
+        prevent_continuation=True,
+        prompt_submit_outcome={"kind": "blocked_by_hook", "prompt_kept": False, "reason": reason},
+        uuid=uuid,
     )
-    chat.engine.transcript.refuse(stamp["uuid"], chat.last_text)
+    chat.engine.transcript.refuse(uuid, chat.last_text)
     return EndTurn("success", "", None)
 
 
@@ -175,70 +163,7 @@ async def _work(chat: Chat, scenario: Scenario) -> None:
         chat.text = f"Stop hook feedback:\n{hooks.blocked}"
         chat.as_user(chat.text, kept={"isMeta": True}, is_synthetic=True)
         notice: dict[str, Any] = {"key": "stop-hook-error", "text": "Stop hook error occurred"}
-        stamp = chat.session.stamp()
-        chat.emit(wire.NotificationMessage(**notice, priority="immediate", **stamp))
-
-
-# --- the beginning of a turn ----------------------------------------------------------------------
-
-
-def _announce(chat: Chat, uuid: str | None = None) -> None:
-    """Send the messages that begin a turn; `uuid` is that of the prompt."""
-    engine, session, prompt = chat.engine, chat.session, chat.prompt
-    if prompt is not None and prompt.raw.get("type") == engine.behavior.first_prompt:
-        engine.send(wire.SessionCreatedMessage(session_id=session.id))
-    if engine.behavior.describes == "turn" or not session.announced:
-        announce(engine, chat.taken)
-    session.turns += 1
-    if prompt is not None:
-        engine.echo(prompt, uuid)
-
-
-def announce(engine: Engine, prompts: Sequence[wire.UserMessage] = ()) -> None:
-    """Describe the session when it begins, or when a turn for these prompts begins."""
-    init = init_message(engine.session, prompts)
-    if engine.behavior.describes == "session":
-        told = {name: f"Simulates {name}" for name in init.tools or ()}
-        init = replace(init, tool_descriptions=told)
-    engine.session.announced = True
-    engine.send(init)
-
-
-def init_message(
-    session: SimulatedSession, prompts: Sequence[wire.UserMessage] = ()
-) -> wire.InitMessage:
-    """Return the description of the session with which each turn begins."""
-    configured, persona = session.configuration, session.persona
-    plugins = [
-        wire.InitPlugin(it.name, it.path, source=f"{it.name}@inline", version=it.version)
-        for it in configured.plugins
-    ]
-    return wire.InitMessage(
-        cwd=session.cwd,
-        additional_directories=configured.folders,
-        tools=session.tools(),
-        mcp_servers=[
-            wire.InitMcpServer(name=name, status=it.status, source=it.source)
-            for name, it in session.servers.items()
-        ],
-        model=session.model,
-        permission_mode=session.mode,
-        slash_commands=[*configured.slash_commands(), *COMMANDS],
-        api_key_source="none",
-        claude_code_version=persona.version,
-        output_style=configured.style,
-        agents=[*AGENTS, *session.agents, *configured.agents],
-        skills=list(configured.skills),
-        plugins=[*plugins, wire.InitPlugin("simulation", "builtin", source="simulation@builtin")],
-        capabilities=list(CAPABILITIES if persona.introduces_itself else ()),
-        user_message_uuids=_uuids(session, prompts),
-        **session.stamp(),
-    )
-
-
-def _uuids(session: SimulatedSession, prompts: Sequence[wire.UserMessage]) -> list[str] | None:
-    uuids = [it.uuid for it in prompts if it.uuid is not None]
-    return uuids if uuids and session.persona.names == "all" else None
+        chat.engine.tell(wire.NotificationMessage, **notice, priority="immediate")
 
 
 # --- the end of a turn ----------------------------------------------------------------------------
@@ -329,7 +254,7 @@ def _result(chat: Chat, end: EndTurn, started: float) -> wire.ResultMessage:
         origin=wire.TaskNotificationOrigin() if given is None else given.origin,
         local_command=chat.command,
         user_message_uuid=chat.prompt.uuid if chat.prompt is not None and named else None,
-        user_message_uuids=_uuids(session, chat.taken),
+        user_message_uuids=named_prompts(session, chat.taken),
         queued_turn_count=len(engine.prompts),
         **session.stamp(),
     )

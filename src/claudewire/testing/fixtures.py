@@ -5,8 +5,6 @@ from __future__ import annotations
 import inspect
 import os
 import re
-import shlex
-import sys
 import zlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -22,6 +20,7 @@ from ..simulator import (
     Simulation,
     load_scenario,
     script_from_toml,
+    write_program,
 )
 from ..simulator import faults as cli_faults
 from ..transport import Transport
@@ -155,7 +154,8 @@ class SimulatedProgramFactory:
         if not may_raise:
             self._logs.append(log)
         places = {"CLAUDEWIRE_SIM_LOG": str(log), "CLAUDE_CONFIG_DIR": str(self._config)}
-        return _script(folder / "claude", {**variables, **places, **(env or {})})
+        write_program(folder / "claude", {**variables, **places, **(env or {})})
+        return folder / "claude"
 
     def _file(self, scenario: str | os.PathLike[str] | None, folder: Path) -> str:
         if scenario is None:
@@ -189,15 +189,6 @@ def _scenario(given: str | os.PathLike[str], base: Path) -> Scenario:
     if _is_toml(given):
         return script_from_toml(given)
     return load_scenario(os.path.join(base, given))
-
-
-def _script(path: Path, variables: Mapping[str, str]) -> Path:
-    exports = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in variables.items())
-    # -P: no module must come from the folder in which the program is started.
-    command = shlex.join([sys.executable, "-P", "-m", "claudewire.simulator"])
-    path.write_text(f'#!/bin/sh\n{exports}exec {command} "$@"\n', encoding="utf-8")
-    path.chmod(0o700)
-    return path
 
 
 CageFactory = Callable[..., Cage]

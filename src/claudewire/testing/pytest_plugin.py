@@ -105,10 +105,8 @@ def scripted_api() -> type[ScriptedAPI]:
 
     async with scripted_api(["Hello"]) as api: ...
     """
-    try:
-        from .api import ScriptedAPI
-    except ModuleNotFoundError as error:
-        pytest.fail(f"{error}; the scripted API needs `pip install claudewire[api]`", pytrace=False)
+    from .api import ScriptedAPI
+
     return ScriptedAPI
 
 

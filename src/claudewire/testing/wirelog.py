@@ -6,7 +6,6 @@ import os
 import re
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -28,43 +27,33 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 T = TypeVar("T", bound="Transport")
 
 
-@dataclass
-class _Line:
-    """The beginning of a line."""
-
-    direction: str
-    head: bytes = b""
-    end: str = " (no newline yet)"
-
-    def show(self, redact: Callable[[str], str]) -> str:
-        text = redact(self.head.rstrip(b"\n").decode("utf-8", "backslashreplace"))
-        text = _CONTROL.sub(lambda match: f"\\x{ord(match[0]):02x}", text)
-        text = text if len(text) <= WIDEST else f"{text[:WIDEST]}…"
-        return f"{self.direction} {text}{self.end}"
-
-
 class _Wire:
     """The last lines of one conversation."""
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self._lines: deque[_Line] = deque(maxlen=LINES)
-        self._open: dict[str, _Line] = {}
+        self._lines: deque[tuple[str, bytearray]] = deque(maxlen=LINES)
+        self._open: dict[str, bytearray] = {}
         """The unfinished line of each direction."""
 
     def feed(self, direction: str, data: bytes) -> None:
         for piece in data.splitlines(keepends=True):
-            line = self._open.get(direction)
-            if line is None:
-                line = self._open[direction] = _Line(direction)
-                self._lines.append(line)
-            line.head += piece[: KEPT - len(line.head)]
+            line = self._open.setdefault(direction, bytearray())
+            if not line:
+                self._lines.append((direction, line))
+            line += piece[: KEPT - len(line)]
             if piece.endswith(b"\n"):
-                line.end = ""
                 del self._open[direction]
 
     def show(self, redact: Callable[[str], str]) -> str:
-        return "\n".join(line.show(redact) for line in self._lines)
+        shown = []
+        for direction, line in self._lines:
+            text = redact(line.rstrip(b"\n").decode("utf-8", "backslashreplace"))
+            text = _CONTROL.sub(lambda match: f"\\x{ord(match[0]):02x}", text)
+            text = text if len(text) <= WIDEST else f"{text[:WIDEST]}…"
+            end = " (no newline yet)" if self._open.get(direction) is line else ""
+            shown.append(f"{direction} {text}{end}")
+        return "\n".join(shown)
 
 
 class Watched(Generic[T]):

@@ -68,18 +68,6 @@ async def test_partial_messages_stream_the_text_of_the_message() -> None:
     assert said(turn) == [text]
 
 
-async def test_thought_is_a_separate_block() -> None:
-    async def play(chat: Chat) -> None:
-        await chat.think("Where is the user?")
-        await chat.say("Hello.")
-
-    thought, spoken = only(await Talk(SimulatedCLI(play)).turn("go"), wire.AssistantMessage)
-    (block,) = thought.content
-    assert isinstance(block, wire.ThinkingBlock)
-    assert block.thinking == "Where is the user?"
-    assert spoken.message_id == thought.message_id
-
-
 async def test_tool_call_is_streamed_as_json_and_ends_its_message() -> None:
     turn = await Talk(SimulatedCLI(use_make, argv=STREAMED), {wire.CanUseTool: allow}).turn("go")
     events = [it.event for it in only(turn, wire.StreamEvent)]
@@ -102,12 +90,6 @@ async def test_allowed_tool_runs_and_its_result_reaches_the_model() -> None:
     assert (result.tool_use_id, result.content) == (asked.tool_use_id, "ran make")
     assert said(turn) == ["True: ran make"]
     assert (turn[-1].num_turns, turn[-1].permission_denials) == (2, [])
-
-
-async def test_tool_runs_with_the_input_that_was_allowed() -> None:
-    changed = wire.PermissionResultAllow({"command": "make test"})
-    turn = await Talk(SimulatedCLI(use_make), {wire.CanUseTool: lambda body: changed}).turn("go")
-    assert told(turn) == ["ran make test"]
 
 
 async def test_denied_tool_reaches_the_model_with_its_reason() -> None:

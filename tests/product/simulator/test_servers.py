@@ -118,23 +118,6 @@ async def test_tool_of_a_server_decides_on_permissions() -> None:
     assert (given["tool_name"], given["input"]) == ("Bash", {"command": "make"})
 
 
-async def test_sdk_calls_a_tool_and_reads_a_resource_of_a_server() -> None:
-    def serve(body: wire.McpMessage) -> wire.McpResponse:
-        if body.message["method"] != "resources/read":
-            return calculator(body)
-        result = {"contents": [{"uri": "note:1", "text": "Milk"}]}
-        return wire.McpResponse({"jsonrpc": "2.0", "id": body.message["id"], "result": result})
-
-    talk = Talk(SimulatedCLI(), {wire.McpMessage: serve})
-    await talk.initialize(sdk_mcp_servers=["calc"])
-    await talk.turn("hello")
-    answer: Any = await talk.ask(wire.McpCall("mcp__calc__add", {"a": 1, "b": 2}))
-    assert answer.body.content == [{"type": "text", "text": "3"}]
-    answer = await talk.ask(wire.McpReadResource("calc", "note:1"))
-    assert [it.text for it in answer.body.contents] == ["Milk"]
-    assert isinstance(await talk.ask(wire.McpCall("mcp__other__add")), wire.Failure)
-
-
 # --- outside --------------------------------------------------------------------------------------
 
 PROGRAM = """

@@ -387,17 +387,6 @@ def test_scripted_api_is_served(pytester: pytest.Pytester) -> None:
     done.assert_outcomes(passed=2)
 
 
-def test_missing_http_library_names_the_extra(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "h11", None)
-    for module in [name for name in sys.modules if name.startswith("claudewire.testing.api")]:
-        monkeypatch.delitem(sys.modules, module)
-    monkeypatch.delitem(vars(claudewire.testing), "ScriptedAPI", raising=False)
-    done = run(pytester, "    def test_it(scripted_api): ...")
-    done.stdout.fnmatch_lines(["*needs `pip install claudewire[[]api]`*"])
-
-
 CAGED = """
     def test_it(cage):
         inside = cage(["Hello"], env={"SEEN": "1"})

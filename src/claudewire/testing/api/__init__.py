@@ -1,6 +1,6 @@
 """A scripted Messages API on loopback, so that a real CLI runs without a network.
 
-It needs the extra `api`. Start with `server`.
+Start with `server`.
 """
 
 from __future__ import annotations

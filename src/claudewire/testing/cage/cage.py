@@ -8,7 +8,7 @@
 
 A scripted Messages API runs in the same network: a real CLI works there, and nothing can leave the
 machine. Where a cage is not possible, `Cage.unavailable()` says why, and programs are not run.
-Linux only; it needs the extra `api`.
+Linux only.
 """
 
 from __future__ import annotations

@@ -12,14 +12,15 @@ import contextlib
 import fcntl
 import os
 import pickle
+import select
 import signal
 import sys
 import time
 import traceback
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
+from ..api import ScriptedAPI
 from .launcher import network
 
 SCRIPT = "script.pickle"
@@ -58,25 +59,11 @@ def main(folder: Path, program: int, outside: int) -> None:
 
 
 def _serve(folder: Path, program: int) -> None:
-    # Imported here, so that a missing dependency is reported like any other error.
-    import anyio
-
-    from ..api import ScriptedAPI
-
-    async def cancel_when_readable(tasks: anyio.abc.TaskGroup, fd: int) -> None:
-        await anyio.wait_readable(fd)
-        tasks.cancel_scope.cancel()
-
-    async def run(*ends: int) -> None:
-        script = pickle.loads((folder / SCRIPT).read_bytes())
-        async with ScriptedAPI(script, record=folder / REQUESTS) as api:
-            _report(f"url {api.url}")
-            async with anyio.create_task_group() as tasks:
-                for fd in ends:
-                    tasks.start_soon(cancel_when_readable, tasks, fd)
-
+    script = pickle.loads((folder / SCRIPT).read_bytes())
     closing = os.open(folder / CLOSING, os.O_RDONLY | os.O_NONBLOCK)
-    anyio.run(partial(run, os.pidfd_open(program), closing))
+    with ScriptedAPI(script, record=folder / REQUESTS) as api:
+        _report(f"url {api.url}")
+        select.select([os.pidfd_open(program), closing], [], [])
 
 
 def _report(text: str) -> None:
