@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .._package import lazy_exports
-from .entry import open, run
 from .events import (
     UNREAD_EVENTS,
     BudgetAlert,
@@ -23,13 +22,11 @@ from .events import (
     TurnState,
     UnreadLimitReached,
 )
-from .facts import SessionFacts
 from .interrupt import Escalation, InterruptReceipt, Outcome, Queued
 from .link import DEFAULT, Timeout
 from .queue import ItemQueue
-from .reply import OutputT, Reply
-from .session import Priority, Session, TasksAtEnd
-from .turn import AnyTurn, TextPieces, Turn, TurnReader
+from .session import Priority, Session, SessionFacts, TasksAtEnd, open, run
+from .turn import AnyTurn, OutputT, Reply, TextPieces, Turn, TurnReader
 
 if TYPE_CHECKING:
     from .pool import Pool, PooledSession, PoolStats

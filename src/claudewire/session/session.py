@@ -1,4 +1,4 @@
-"""One CLI process, one conversation."""
+"""Sessions: `open` for a conversation, `run` for a single answer."""
 
 from __future__ import annotations
 
@@ -7,19 +7,23 @@ import warnings
 import weakref
 from collections.abc import AsyncIterator, Generator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, get_args, overload
 from uuid import uuid4
 
 import anyio
 
 from ..content import Prompt, to_content
-from ..errors import OptionsError, OutputError, RequestError, RequestTimeout
+from ..errors import Error, OptionsError, OutputError, RequestError, RequestTimeout
 from ..launch import Connect, check_transport
 from ..options import Options, check_options
+from ..tracking import Ledger, TaskTable
 from ..transport import Transport
 from ..wire import (
     ContextUsageResult,
+    Event,
     GetContextUsage,
+    InitializeResult,
+    InitMessage,
     McpReconnect,
     McpStatus,
     McpStatusResult,
@@ -35,20 +39,102 @@ from ..wire import (
 )
 from .core import Core
 from .events import UNREAD_EVENTS, SessionState, Subscription
-from .facts import SessionFacts
 from .interrupt import Escalation, InterruptReceipt, Queued, interrupt
 from .link import DEFAULT, Timeout
 from .log import log
-from .reply import OutputT, Reply
-from .turn import AnyTurn, Turn
+from .turn import AnyTurn, OutputT, Reply, Turn
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
+    from ..approvals import Inbox
+    from ..options import OptionsDict, OptionsWithoutOutput
+    from ..policy import Explanation
     from .watchdog import Waiting
 
 AnswerT = TypeVar("AnswerT")
 
 Priority = Literal["now", "next", "later"]
 TasksAtEnd = Literal["wait", "ignore", "cancel"]
+
+TASKS_MAY_TAKE = 600.0
+"""Seconds that `run` waits for background tasks before it stops them."""
+
+
+class SessionFacts:
+    """The facts of a session that can be read in any thread."""
+
+    _core: Core
+
+    def __repr__(self) -> str:
+        name = f"{self.name!r} " if self._core.handlers.is_named else ""
+        return f"<Session {name}{self.session_id or 'without an id'} {self.state} pid={self.pid}>"
+
+    @property
+    def options(self) -> Options:
+        """The options of the session."""
+        return self._core.options
+
+    @property
+    def state(self) -> SessionState:
+        """The phase of the session's life."""
+        return self._core.state
+
+    @property
+    def failure(self) -> Error | None:
+        """The reason why the session is over. Every call raises it."""
+        return self._core.failure
+
+    @property
+    def session_id(self) -> str | None:
+        """The id of the conversation, from the first turn on."""
+        return self._core.session_id
+
+    @property
+    def cli_info(self) -> InitializeResult | None:
+        """The CLI's answer to `initialize`: commands, models, agents, account."""
+        return self._core.cli_info
+
+    @property
+    def init_message(self) -> InitMessage | None:
+        """The CLI's description of the last turn: tools, servers, mode, version."""
+        return self._core.init_message
+
+    @property
+    def pid(self) -> int | None:
+        """The CLI's process id, if it is a process."""
+        return None if self._core.link is None else self._core.link.pid
+
+    @property
+    def inbox(self) -> Inbox:
+        """The pending requests for a person."""
+        return self._core.handlers.inbox
+
+    @property
+    def name(self) -> str:
+        """The name of the session in its inbox and in logs: the option `name`, or a number."""
+        return self._core.handlers.name
+
+    @property
+    def tasks(self) -> TaskTable:
+        """The background tasks."""
+        return self._core.tasks
+
+    @property
+    def ledger(self) -> Ledger:
+        """The used tokens and their cost."""
+        return self._core.ledger
+
+    @property
+    def notices(self) -> tuple[Event, ...]:
+        """The last events without a turn: bad lines, messages between turns."""
+        return tuple(self._core.notices)
+
+    def explain_permissions(self) -> Explanation:
+        """Explain which tools can ever reach a person with these options, and what shadows what."""
+        from .reachability import explain_options  # it loads the grammar of rules
+
+        return explain_options(self.options)
 
 
 class Session(SessionFacts, Generic[OutputT]):
@@ -461,3 +547,107 @@ def check_tasks(tasks: object) -> None:
     """
     if tasks not in get_args(TasksAtEnd):
         raise OptionsError(f"tasks is one of wait, ignore, cancel, not {tasks!r}")
+
+
+@overload
+def open(
+    options: Options | None = None,
+    *,
+    output: type[OutputT],
+    transport: Transport | Connect | None = None,
+    **changes: Unpack[OptionsWithoutOutput],
+) -> Session[OutputT]: ...
+
+
+@overload
+def open(
+    options: Options | None = None,
+    *,
+    transport: Transport | Connect | None = None,
+    **changes: Unpack[OptionsDict],
+) -> Session[Any]: ...
+
+
+def open(
+    options: Options | None = None,
+    *,
+    transport: Transport | Connect | None = None,
+    **changes: Any,
+) -> Session[Any]:
+    """Create a session; `async with` or `await` starts it.
+
+        async with claudewire.open(model="sonnet", cwd="~/project") as claude:
+            reply = await claude.send("Make the failing test pass")
+
+    Args:
+        options: what to ask for; the defaults if not given.
+        output: the type of the output; the session is then a `Session[output]`.
+        transport: what to talk over instead of a process, or how to get it.
+        changes: single options, instead of those in `options`.
+
+    Raises:
+        OptionsError: an option is not valid.
+    """
+    given = Options(**changes) if options is None else check_options(options).replace(**changes)
+    return Session(given, transport=transport)
+
+
+@overload
+async def run(
+    prompt: Prompt,
+    options: Options | None = None,
+    *,
+    output: type[OutputT],
+    tasks: TasksAtEnd = "wait",
+    transport: Transport | Connect | None = None,
+    **changes: Unpack[OptionsWithoutOutput],
+) -> Reply[OutputT]: ...
+
+
+@overload
+async def run(
+    prompt: Prompt,
+    options: Options | None = None,
+    *,
+    tasks: TasksAtEnd = "wait",
+    transport: Transport | Connect | None = None,
+    **changes: Unpack[OptionsDict],
+) -> Reply[Any]: ...
+
+
+async def run(
+    prompt: Prompt,
+    options: Options | None = None,
+    *,
+    tasks: TasksAtEnd = "wait",
+    transport: Transport | Connect | None = None,
+    **changes: Any,
+) -> Reply[Any]:
+    """Start a CLI, send it one prompt, and return the reply.
+
+        reply = await claudewire.run("Summarise README.md", allow=["Read"])
+        print(reply.text, reply.cost_usd)
+
+    A turn that did not succeed has a reply too: see `reply.ok` and `reply.raise_for_error()`.
+
+    Args:
+        prompt: text, or a list of text, images and documents.
+        options: what to ask for; the defaults if not given.
+        output: the type of the output; `reply.output` is then of that type.
+        tasks: what to do with background tasks that are still running then: `wait` for them (for
+            ten minutes at most, then stop them), `ignore` them, so that they end with the CLI, or
+            `cancel` them at once.
+        transport: what to talk over instead of a process, or how to get it.
+        changes: single options, instead of those in `options`.
+
+    Raises:
+        OptionsError: an option is not valid.
+        CLIError: the CLI was not found, or has exited.
+        OutputError: the output is not of the type that was asked for.
+    """
+    check_tasks(tasks)
+    to_content(prompt)  # before a CLI is started for it
+    async with open(options, transport=transport, **changes) as session:
+        reply = await session.ask(prompt)
+        await session._finish_tasks(tasks, TASKS_MAY_TAKE)
+        return reply
