@@ -120,6 +120,7 @@ async def test_add_server_waits_until_the_cli_has_connected() -> None:
     async with talking(connect, mcp_servers=[ToolServer("one")], tools=[add]) as (session, cli):
         assert await session.add_server(ToolServer("two", [add])) == "two"
         has_met.append(True)
+        await anyio.wait_all_tasks_blocked()  # the CLI has read the answer to its last message
         assert await cli.call("two") == "3"
     assert told == [sdk("one", "claudewire", "two")]
     assert has_met == [False, True]

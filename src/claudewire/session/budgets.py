@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -13,8 +14,6 @@ from .interrupt import stop_turn
 from .log import log
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from .core import Core
     from .turn import AnyTurn
 

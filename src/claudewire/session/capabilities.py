@@ -39,7 +39,6 @@ class Capabilities:
     def __init__(
         self, info: InitializeResult | None = None, init: InitMessage | None = None
     ) -> None:
-        self._known = info, init
         versions = (it.claude_code_version for it in (info, init) if it is not None)
         self.version: tuple[int, ...] = parse_version(next(filter(None, versions), None))
         if not self.version and info is not None and _is_silent(info):
@@ -47,13 +46,6 @@ class Capabilities:
         self.takes_cancel: bool = self.version >= TAKES_CANCEL
         self.names_prompts: bool = self.version >= NAMES_PROMPTS
         self.takes_context: bool = self.version >= TAKES_CONTEXT
-
-    def updated(
-        self, info: InitializeResult | None = None, init: InitMessage | None = None
-    ) -> Capabilities:
-        """Return the abilities of the same CLI, by another description of itself."""
-        known_info, known_init = self._known
-        return Capabilities(info or known_info, init or known_init)
 
     def knows(self, request: str) -> bool:
         """Return False for a request that the CLI would leave without an answer."""

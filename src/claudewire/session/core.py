@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 from uuid import uuid4
 
 import anyio
@@ -58,13 +58,13 @@ from ..wire import (
     ResultMessage,
     Role,
     SessionCreatedMessage,
-    SessionStateChangedMessage,
     SetPermissionMode,
     StopTask,
     StreamEvent,
     UserMessage,
     dropped_prompts,
 )
+from .budgets import BudgetGuard
 from .capabilities import Capabilities
 from .conversation import Conversation
 from .events import (
@@ -83,11 +83,10 @@ from .pending_context import PendingContext, is_command
 from .queue import Broadcast, HomeThread, ItemQueue
 from .requests import RequestHandlers, would_not_ask
 from .turn import AnyTurn, UnreadCounter
+from .watchdog import Watchdog
 
 if TYPE_CHECKING:
-    from .budgets import BudgetGuard
     from .session import Session
-    from .watchdog import Watchdog
 
 AnswerT = TypeVar("AnswerT")
 
@@ -124,7 +123,8 @@ class Core:
     ) -> None:
         self.options = options
         self.transport = transport
-        self.output: OutputSpec[Any] | None = _output_of(options)
+        output = options.json_schema if options.output is None else options.output
+        self.output: OutputSpec[Any] | None = None if output is None else OutputSpec(output)
         self.lock: ConversationLock = conversation_lock(options, transport)
         """Keeps other sessions away from the same conversation."""
         self.state: SessionState = SessionState.NEW
@@ -146,7 +146,9 @@ class Core:
         self.subscriptions: Broadcast[Event | SessionEvent] = Broadcast()
         self.tasks: TaskTable = TaskTable()
         self.ledger: Ledger = Ledger(prices=options.prices)
-        self.budget: BudgetGuard | None = _guard_of(core, options)
+        self.budget: BudgetGuard | None = (
+            BudgetGuard(core, options.budgets) if options.budgets else None
+        )
         self.handlers: RequestHandlers = RequestHandlers(core, session)
         self.context: PendingContext = PendingContext()
         self.capabilities: Capabilities = Capabilities()
@@ -203,7 +205,11 @@ class Core:
         if self.output is not None:
             options = options.replace(output=None, json_schema=self.output.schema)
         try:
-            await self._until_free()
+            if self.restarting:  # the CLI before this one has to exit first
+                with anyio.CancelScope(shield=True):
+                    await self.changed.until(lambda: not self.restarting)
+            if self.failure is not None:  # the session was closed meanwhile
+                raise without_traceback(self.failure)
             self.lock.expect(options)
             link = await self._open_link(options)
             if (info := await self._initialize(link, options)) is not None:
@@ -216,18 +222,6 @@ class Core:
             raise
         self.set_state(SessionState.READY)
         self.send_queued()
-
-    async def _until_free(self) -> None:
-        """Wait until the CLI before this one has exited.
-
-        Raises:
-            SessionClosed: the session was closed meanwhile.
-        """
-        if self.restarting:
-            with anyio.CancelScope(shield=True):
-                await self.changed.until(lambda: not self.restarting)
-        if self.failure is not None:
-            raise without_traceback(self.failure)
 
     async def _open_link(self, options: Options) -> Link:
         with anyio.CancelScope() as self.opening:
@@ -244,8 +238,6 @@ class Core:
         if self.link is None:
             raise SessionClosed("The session was closed while the CLI was being started")
         if options.patience is not None:
-            from .watchdog import Watchdog  # it can be turned off
-
             self.watchdog = Watchdog(self, options.patience)
             self.link.start_soon(self.watchdog.run)
         return self.link
@@ -272,7 +264,8 @@ class Core:
             raise CLIError(error.message, cause=Cause.REFUSED, evidence=error.evidence) from error
 
     async def _take_info(self, info: InitializeResult, options: Options) -> None:
-        self.update_capabilities(info=info)
+        self.cli_info = info
+        self._update_capabilities()
         self.handlers.check(info)
         mode = info.current_permission_mode
         if would_not_ask(options, mode):
@@ -374,20 +367,15 @@ class Core:
         try:
             answer = await link.ask(body, timeout=timeout)
         except TransportClosed:
-            reason = await self.reason(link)
-            raise reason from reason.__cause__  # and not from the exception that was just caught
+            await self.raise_reason(link)
         if isinstance(answer, ContextUsageResult):
             self.ledger.note_context(answer)
         if isinstance(body, StopTask) and self.tasks.stopped(body.task_id):
             self.changed.notify()
         return answer
 
-    def update_capabilities(
-        self, *, info: InitializeResult | None = None, init: InitMessage | None = None
-    ) -> None:
-        """Take the CLI's description of itself."""
-        self.cli_info = info or self.cli_info
-        self.capabilities = self.capabilities.updated(info, init)
+    def _update_capabilities(self, init: InitMessage | None = None) -> None:
+        self.capabilities = Capabilities(self.cli_info, init)
         self.conversation.names_prompts = self.capabilities.names_prompts
         if self.link is not None:
             self.link.may_withdraw = self.capabilities.takes_cancel
@@ -403,12 +391,12 @@ class Core:
         self.conversation.contexts.add(uuid)
         self.context.sent(content, uuid)
 
-    async def reason(self, link: Link) -> Error:
-        """Wait for the end of a link that is ending; return the reason."""
+    async def raise_reason(self, link: Link) -> NoReturn:
+        """Wait for the end of a link that is ending, and raise the reason."""
         await self.changed.until(lambda: self.failure is not None or self.link is not link)
-        if self.failure is not None:
-            return without_traceback(self.failure)
-        return CLIError("The CLI was restarted before it had answered", cause=Cause.EXITED)
+        text = "The CLI was restarted before it had answered"
+        reason = without_traceback(self.failure or CLIError(text, cause=Cause.EXITED))
+        raise reason from reason.__cause__  # not from an exception that is being handled
 
     def close(self, *, now: bool) -> None:
         """Start to close the session, unless it is being closed already."""
@@ -481,7 +469,7 @@ class Core:
             kind = type(event.event) if type(event) is StreamEvent else type(event)
             for observe in _OBSERVERS.get(kind, ()):
                 observe(self, event, turn)
-            if turn is None and self._is_notice(event):
+            if turn is None and kind not in _CONTROL and not self.conversation.is_deferred(event):
                 self.notices.append(event)
             if self.subscriptions.size:
                 self.subscriptions.put(event)
@@ -489,9 +477,6 @@ class Core:
         self.watch_ending()
         if self.conversation.is_busy is not (self.state is SessionState.BUSY):
             self.send_queued()
-
-    def _is_notice(self, event: Event) -> bool:
-        return type(event) not in _CONTROL and not self.conversation.is_deferred(event)
 
     def _count(self, message: Message, turn: AnyTurn | None) -> None:
         self.ledger.note(message, turn and turn.key)
@@ -503,22 +488,18 @@ class Core:
             self.changed.notify()
 
     def _note_answer(self, answer: Answer, turn: AnyTurn | None) -> None:
-        if answer.request is not None:
-            self._drop_prompts(dropped_prompts(answer.request, answer))
-
-    def _drop_prompts(self, uuids: Iterable[str]) -> None:
-        """Drop the prompts that the CLI will not answer, as one of its answers says."""
-        sent = {turn.uuid: turn for turn in self.conversation.sent}
-        for uuid in uuids:
-            if uuid in sent:
-                dropped = TurnCancelled("The CLI dropped the prompt, as it was asked to")
-                self.conversation.drop(sent[uuid], dropped)
+        """Drop the prompts that the CLI will not answer, as its answer says."""
+        dropped = () if answer.request is None else dropped_prompts(answer.request, answer)
+        for sent in self.conversation.sent:
+            if sent.uuid in dropped:
+                error = TurnCancelled("The CLI dropped the prompt, as it was asked to")
+                self.conversation.drop(sent, error)
                 self.send_queued()
 
     def _note_init(self, init: InitMessage, turn: AnyTurn | None) -> None:
         if self._confirm(init.session_id or self.session_id):
             self.init_message = init
-            self.update_capabilities(init=init)
+            self._update_capabilities(init)
 
     def _note_id(self, message: Message, turn: AnyTurn | None) -> None:
         """Take the id of the conversation from another message, where there is no `init`."""
@@ -538,9 +519,6 @@ class Core:
             return False
         self.session_id = session_id
         return True
-
-    def _note_state(self, message: SessionStateChangedMessage, turn: AnyTurn | None) -> None:
-        self.changed.notify()
 
     def _note_progress(self, message: CommandLifecycleMessage, turn: AnyTurn | None) -> None:
         if message.is_dropped:
@@ -589,10 +567,9 @@ class Core:
     def _may_end(self, ending: InferredEnd) -> bool:
         if ending.outcome is None:
             return bool(self.conversation.held)
-        if ending.is_certain or ending.left_open:
-            return True
         assert self.link is not None
-        return not self.link.connection.owed  # a handler is still deciding
+        is_deciding = bool(self.link.connection.owed)  # a handler is
+        return ending.is_certain or bool(ending.left_open) or not is_deciding
 
     def _end(self, ending: InferredEnd) -> None:
         outcome = ending.outcome
@@ -747,19 +724,6 @@ def _resuming(options: Options, session_id: str | None) -> Options:
     )
 
 
-def _output_of(options: Options) -> OutputSpec[Any] | None:
-    kind = options.json_schema if options.output is None else options.output
-    return None if kind is None else OutputSpec(kind)
-
-
-def _guard_of(core: Core, options: Options) -> BudgetGuard | None:
-    if not options.budgets:
-        return None
-    from .budgets import BudgetGuard  # most sessions have no budget
-
-    return BudgetGuard(core, options.budgets)
-
-
 def _unsendable(error: Exception) -> Error:
     if isinstance(error, Error):
         return error
@@ -778,29 +742,15 @@ def _is_of_the_main_turn(request: Request) -> bool:
 
 _Observer = Callable[[Core, Any, AnyTurn | None], None]
 
-_REACTIONS: dict[type[Any], _Observer] = {
-    InitMessage: Core._note_init,
-    SessionCreatedMessage: Core._note_id,
-    AssistantMessage: Core._note_id,
-    CommandLifecycleMessage: Core._note_progress,
-    SessionStateChangedMessage: Core._note_state,
-    ResultMessage: Core._note_result,
-    Answer: Core._note_answer,
-}
-
-
-def _observers() -> dict[type[Any], tuple[_Observer, ...]]:
-    """Make the table of the observers of each kind of event, besides the conversation."""
-    kinds = {*COUNTED, *TRACKED, *_REACTIONS}
-    return {
-        kind: (
-            # With a result, the usage belongs to the turn that it ends.
-            *((Core._count,) if kind in COUNTED and kind is not ResultMessage else ()),
-            *((Core._track,) if kind in TRACKED else ()),
-            *((_REACTIONS[kind],) if kind in _REACTIONS else ()),
-        )
-        for kind in kinds
-    }
-
-
-_OBSERVERS = _observers()
+_OBSERVERS: defaultdict[type[Any], list[_Observer]] = defaultdict(list)
+"""The observers of each kind of event, besides the conversation."""
+for kind in COUNTED - {ResultMessage}:  # the usage of a result belongs to the turn that it ends
+    _OBSERVERS[kind].append(Core._count)
+for kind in TRACKED:
+    _OBSERVERS[kind].append(Core._track)
+_OBSERVERS[InitMessage].append(Core._note_init)
+_OBSERVERS[SessionCreatedMessage].append(Core._note_id)
+_OBSERVERS[AssistantMessage].append(Core._note_id)
+_OBSERVERS[CommandLifecycleMessage].append(Core._note_progress)
+_OBSERVERS[ResultMessage].append(Core._note_result)
+_OBSERVERS[Answer].append(Core._note_answer)

@@ -223,8 +223,7 @@ async def interrupt(
         interruption = _Interruption(core, core.conversation.active, queued)
         return await _carry_out(interruption, *_limits(core, timeout, escalate))
     except TransportClosed:
-        reason = await core.reason(link)
-        raise reason from reason.__cause__  # and not from the exception that was just caught
+        await core.raise_reason(link)
 
 
 async def interrupt_turn(

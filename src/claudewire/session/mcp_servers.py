@@ -87,7 +87,9 @@ class Servers:
         if connection is None:
             log.warning("Message for the MCP server %s, which is not connected", body.server_name)
             return Failure(request.id, f"SDK MCP server not found: {body.server_name}")
-        return McpResponse(await connection.handle(body.message))
+        answer = McpResponse(await connection.handle(body.message))
+        self._core.changed.notify()  # it may have been the handshake
+        return answer
 
     def _attach(self, name: str, server: Any) -> None:
         assert self._link is not None
@@ -150,20 +152,16 @@ class Servers:
         return await self._until_met(name)
 
     async def _until_met(self, name: str) -> str | None:
-        link, connection = self._core.check(), self._connections[name]
+        core, link, connection = self._core, self._core.check(), self._connections[name]
 
-        async def cancel_at_the_end() -> None:
-            await link.finished.wait()
-            tasks.cancel_scope.cancel()
+        def is_decided() -> bool:
+            return connection.met.is_set() or core.is_dead or core.link is not link
 
-        with anyio.move_on_after(self._timeout):
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(cancel_at_the_end)
-                await connection.met.wait()
-                tasks.cancel_scope.cancel()
-                return connection.trouble
+        await core.changed.until(is_decided, self._timeout)
+        if connection.met.is_set():
+            return connection.trouble
         text = f"The CLI did not connect to the MCP server {name} within {self._timeout:g} s"
-        raise RequestTimeout(text, request=SET, evidence=self._core.check().evidence())
+        raise RequestTimeout(text, request=SET, evidence=core.check().evidence())
 
     async def _forget(self, name: str) -> None:
         self._off.discard(name)
