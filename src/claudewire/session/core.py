@@ -58,6 +58,7 @@ from ..wire import (
     ResultMessage,
     Role,
     SessionCreatedMessage,
+    SessionStateChangedMessage,
     SetPermissionMode,
     StopTask,
     StreamEvent,
@@ -520,6 +521,9 @@ class Core:
         self.session_id = session_id
         return True
 
+    def _note_state(self, message: SessionStateChangedMessage, turn: AnyTurn | None) -> None:
+        self.changed.notify()  # `tasks.idle` depends on it
+
     def _note_progress(self, message: CommandLifecycleMessage, turn: AnyTurn | None) -> None:
         if message.is_dropped:
             self.context.dropped(message.command_uuid)
@@ -752,5 +756,6 @@ _OBSERVERS[InitMessage].append(Core._note_init)
 _OBSERVERS[SessionCreatedMessage].append(Core._note_id)
 _OBSERVERS[AssistantMessage].append(Core._note_id)
 _OBSERVERS[CommandLifecycleMessage].append(Core._note_progress)
+_OBSERVERS[SessionStateChangedMessage].append(Core._note_state)
 _OBSERVERS[ResultMessage].append(Core._note_result)
 _OBSERVERS[Answer].append(Core._note_answer)
