@@ -181,13 +181,7 @@ class Conversation:
         return None
 
     def drop(self, turn: AnyTurn, error: Error, message: Message | None = None) -> None:
-        """Forget a turn that will have no result.
-
-        Args:
-            turn: the turn.
-            error: its error.
-            message: its last message, if there is one.
-        """
+        """Forget a turn that will have no result; `message` is its last one, if any."""
         for turns in (self._held, self._sent):
             if turns.get(turn.uuid) is turn:
                 del turns[turn.uuid]
@@ -302,16 +296,13 @@ class Conversation:
         if self.current is None and (self.reports_progress or not self._sent):
             self._announcement = init  # perhaps nothing follows: some CLIs send it at any time
             return None
-        if self.reports_progress and self.names_prompts and self._is_of_another_turn(named):
+        was_asked_for = self.current is not None and self.current.was_asked_for
+        is_of_another = was_asked_for and self._sent.keys().isdisjoint(named)
+        if self.reports_progress and self.names_prompts and is_of_another:
             self._is_deferring = True
             self._defer(init)
             return None
         return self.current or self._begin_some()
-
-    def _is_of_another_turn(self, named: list[str]) -> bool:
-        """Whether a message in a turn that was asked for does not name that turn."""
-        was_asked_for = self.current is not None and self.current.was_asked_for
-        return was_asked_for and self._sent.keys().isdisjoint(named)
 
     def _defer(self, message: Message) -> None:
         self.outputs += 1

@@ -95,7 +95,9 @@ class Subscription(ItemQueue[Event | SessionEvent]):
 
     def take(self) -> list[Event | SessionEvent]:
         """Take the events that are there, without waiting."""
-        return self.take_all()
+        items = list(self._items)
+        self._items.clear()
+        return items
 
     def close(self) -> None:
         """Get no more events. Those that are there can still be read."""

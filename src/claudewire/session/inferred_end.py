@@ -142,16 +142,6 @@ def unreadable(turn: AnyTurn, event: Malformed | InvalidLine | Oversize) -> Infe
     return InferredEnd(turn, error, AFTER_ERROR)
 
 
-def late(turn: AnyTurn, result: ResultMessage) -> InferredEnd:
-    """End a turn with a result that may also be the late one of the turn before."""
-    return InferredEnd(turn, result, AFTER_LATE_RESULT)
-
-
-def left_open(turns: tuple[AnyTurn, ...], within: float) -> InferredEnd:
-    """End turns that the CLI has and does not go on with."""
-    return InferredEnd(turns[0], became_idle(), within, left_open=turns)
-
-
 def became_idle() -> TurnError:
     """Make the error of a turn that the CLI does not go on with."""
     text = "The CLI became idle without a result of this turn"

@@ -529,16 +529,12 @@ class Link:
             # An application sees a message before the handler of a request behind it.
             self._serve_request(event, eager=is_alone)
         elif isinstance(event, Answer | Failure):
-            self._take_answer(event)
+            if (asked := self._asked.get(event.id)) is not None:
+                asked.settle(event)
         elif isinstance(event, Cancel):
             self._cancel(event.id)
         else:
             self._take_end()
-
-    def _take_answer(self, answer: Answer | Failure) -> None:
-        asked = self._asked.get(answer.id)
-        if asked is not None:
-            asked.settle(answer)
 
     def _take_end(self) -> None:
         """Cancel what serves requests, and wake all who wait for an answer."""

@@ -8,7 +8,7 @@ for the servers of the command line and of the user's settings.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -17,7 +17,6 @@ import msgspec
 from ..errors import Error, OptionsError, RequestError, RequestTimeout
 from ..options import TOOLS_SERVER, Options, configured_servers, hosted_servers
 from ..wire import Failure, McpMessage, McpResponse, McpSetServers, McpToggle, Request
-from .link import Link
 from .log import log
 
 if TYPE_CHECKING:
@@ -51,17 +50,10 @@ class Servers:
         self._off: set[str] = set()
         self._connections: dict[str, ServerConnection] = {}
         """The connections of the CLI to the servers in this process."""
-
-    @cached_property
-    def _changing(self) -> anyio.Lock:
+        self._changing = anyio.Lock()
         """Each change names all servers, so one has to be over before the next begins."""
-        return anyio.Lock()
 
     # --- a CLI -----------------------------------------------------------------------------------
-
-    @property
-    def _link(self) -> Link | None:
-        return self._core.link
 
     def open(self) -> list[str]:
         """Connect the servers in this process to the CLI; return the names of those that are on."""
@@ -92,13 +84,13 @@ class Servers:
         return answer
 
     def _attach(self, name: str, server: Any) -> None:
-        assert self._link is not None
+        assert self._core.link is not None
         connection = server.attach(partial(self._send, name), self._session())
         self._connections[name] = connection
-        self._link.start_soon(connection.run)
+        self._core.link.start_soon(connection.run)
 
     def _send(self, server: str, message: Message) -> None:
-        link = self._link
+        link = self._core.link
         if link is not None and link.is_open:
             link.post(link.connection.new_request(McpMessage(server, message)))
 
@@ -173,17 +165,13 @@ class Servers:
     async def remove(self, name: str) -> None:
         """Remove a server; see `Session.remove_server`."""
         async with self._changing:
-            self._check_known(name)
+            if name not in self._added and name not in self._hosted:
+                why = f"There is no MCP server called {name} that could be removed"
+                if name in self._configured:
+                    why += ": it is on the CLI's command line, and can only be switched off"
+                raise ValueError(why)
             await self._set_servers(without=name)
             await self._forget(name)
-
-    def _check_known(self, name: str) -> None:
-        if name in self._added or name in self._hosted:
-            return
-        why = f"There is no MCP server called {name} that could be removed"
-        if name in self._configured:
-            why += ": it is on the CLI's command line, and can only be switched off"
-        raise ValueError(why)
 
     async def toggle(self, name: str, enabled: bool) -> None:
         """Switch a server on or off; see `Session.toggle_server`."""

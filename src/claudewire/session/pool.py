@@ -91,8 +91,10 @@ class Pool:
         check_connect(transport)
         checked("size", size, int, least=0)
         checked("max_starting", max_starting, int, least=1)
-        self.options: Options = check_options(options).replace(**changes)
-        if not _serve_any_caller(self.options):
+        given = check_options(options).replace(**changes)
+        self.options: Options = given
+        resumes = given.resume is not None or given.continue_conversation
+        if resumes or given.session_id is not None or given.worktree:
             raise OptionsError(
                 "CLIs for one conversation, or for a worktree, cannot be started ahead of time"
             )
@@ -345,9 +347,3 @@ class PooledSession:
 
     def __await__(self) -> Generator[Any, None, Session]:
         return self._take().__await__()
-
-
-def _serve_any_caller(options: Options) -> bool:
-    """Whether CLIs with these options can serve any caller, and starting one leaves no trace."""
-    resumes = options.resume is not None or options.continue_conversation
-    return not resumes and options.session_id is None and not options.worktree

@@ -109,12 +109,6 @@ class ItemQueue(Generic[ItemT]):
         """
         return self._items.popleft()
 
-    def take_all(self) -> list[ItemT]:
-        """Take all items that are there."""
-        items = list(self._items)
-        self._items.clear()
-        return items
-
     async def readable(self) -> bool:
         """Wait for an item; False if none will come.
 

@@ -7,12 +7,12 @@ whatever a person would have to allow, the answer is then no.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from ..launch import initialize_request
-from ..options import Options, check_agents, given_options
+from ..options import Options, check_agents
 from ..wire import (
     Answer,
     CanUseTool,
@@ -34,7 +34,7 @@ from .log import log
 from .mcp_servers import Servers
 
 if TYPE_CHECKING:
-    from ..approvals import AnswerForm, ApprovalRouter, Approvers, Inbox
+    from ..approvals import ApprovalRouter, Approvers, Inbox
     from ..hooks import Hooks
     from .core import Core
     from .session import Session
@@ -64,7 +64,11 @@ class RequestHandlers:
         self.servers: Servers = Servers(core, session)
         self._core = core
         self._session = session
-        self._hooks = _hooks_of(options)
+        self._hooks: Hooks | None = None
+        if options.hooks:
+            from ..hooks import Hooks
+
+            self._hooks = Hooks.of(options.hooks)
 
     # The packages `approvals` and `hooks` are loaded when a session has a use for them: most of the
     # time that it takes to open one is spent on importing.
@@ -86,8 +90,11 @@ class RequestHandlers:
             session=self.name,
             conversation=lambda: core.session_id,
             cwd=None if core.options.cwd is None else str(core.options.cwd),
-            capabilities=partial(_capabilities, core),
-            form=partial(_form, core),
+            # Not methods: the router must not refer to the handlers, which refer to it.
+            capabilities=lambda: tuple(
+                (core.init_message and core.init_message.capabilities) or ()
+            ),
+            form=lambda: core.options.answer_form or "joined",
         )
 
     def rename(self, name: str) -> None:
@@ -155,36 +162,11 @@ class RequestHandlers:
         return refusal(request, reason) if decided is None else Answer(request.id, decided)
 
 
-# Functions, not methods: the router must not refer to the handlers, which refer to it.
-
-
-def _capabilities(core: Core) -> tuple[str, ...]:
-    init = core.init_message
-    return tuple(init.capabilities or ()) if init is not None else ()
-
-
-def _form(core: Core) -> AnswerForm:
-    """How answers to questions are written to this CLI."""
-    return core.options.answer_form or "joined"
-
-
-_DECIDERS = frozenset({"policy", "allow", "ask", "deny", "on_permission", "on_question", "on_plan"})
-"""Options that decide about what the CLI asks."""
-_SHADOWING = frozenset(
-    {
-        *("policy", "allow", "ask", "deny", "allowed_tools", "disallowed_tools", "builtin_tools"),
-        *("permission_mode", "permission_prompts", "settings", "managed_settings"),
-    }
-)
-"""Options that may keep the CLI from asking, or decide before a handler is called."""
-
-
 def _check_reachable(options: Options) -> None:
-    given = {name for name, _ in given_options(options)}
-    if options.accept_shadowed or not (given & _DECIDERS and given & _SHADOWING):
+    deciders = (options.policy, options.on_permission, options.on_question, options.on_plan)
+    if options.accept_shadowed or all(it is None for it in deciders):
         return
-    # Not before it is needed: it loads the grammar of rules.
-    from .reachability import check_reachable
+    from .reachability import check_reachable  # it loads the grammar of rules
 
     check_reachable(options)
 
@@ -201,14 +183,6 @@ def would_not_ask(options: Options, mode: str | None) -> bool:
     from .reachability import mode_of
 
     return mode_of(options) is None
-
-
-def _hooks_of(options: Options) -> Hooks | None:
-    if not options.hooks:
-        return None
-    from ..hooks import Hooks
-
-    return Hooks.of(options.hooks)
 
 
 def approvers_of(options: Options, inbox: Inbox) -> Approvers:
