@@ -200,7 +200,9 @@ class Link:
 
     def start(self) -> None:
         """Begin to read, write and serve."""
-        run_detached(self._run, "claudewire link", self._task_ended, context=self._context.copy())
+        run_detached(
+            self._run, "claudewire link", self._end_without_loop, context=self._context.copy()
+        )
 
     def start_soon(self, function: Function) -> None:
         """Run a function in a task, which is cancelled at the end of the link."""
@@ -394,17 +396,14 @@ class Link:
             log.warning("The CLI did not exit by itself within %g s", self._timeouts.exit)
             self.did_not_exit = not self.is_closing
         if self._exited:  # a child of the CLI may hold its output open
-            await self._drain(self._timeouts.drain)
+            await self._progress.until(lambda: self._output_ended, self._timeouts.drain)
             await self._progress.until(lambda: self._stderr_ended, STDERR_FOLLOWS_WITHIN)
         await self._aclose()
         await self._progress.until(lambda: self._exited, self._timeouts.drain)
         received = math.nan
         while not self._output_ended and received != self.last_received:
             received = self.last_received
-            await self._drain(REST_FOLLOWS_WITHIN)
-
-    async def _drain(self, seconds: float) -> None:
-        await self._progress.until(lambda: self._output_ended, seconds)
+            await self._progress.until(lambda: self._output_ended, REST_FOLLOWS_WITHIN)
 
     async def _close_transport(self) -> None:
         try:
@@ -429,15 +428,12 @@ class Link:
                 raise
             log.exception("The transport could not be closed")
 
-    def _task_ended(self) -> None:
-        if not self.finished.is_set():  # the event loop has ended before the task could begin
-            self._end_without_loop()
-
     def _end_without_loop(self) -> None:
-        """Clean up when the event loop has ended, and nothing can be waited for."""
-        self.loop_ended = True
-        self.kill_now()
-        self._finish()
+        """Clean up when the event loop has ended, perhaps before the first task could begin."""
+        if not self.finished.is_set():
+            self.loop_ended = True
+            self.kill_now()
+            self._finish()
 
     def _finish(self) -> None:
         if self.finished.is_set():

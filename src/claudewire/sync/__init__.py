@@ -21,8 +21,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .._package import lazy_exports
-from .pool import Pool
-from .session import Session, open, run
+from .session import Pool, Session, open, run
 from .turn import Reader, Subscription, Turn, TurnReader
 
 if TYPE_CHECKING:

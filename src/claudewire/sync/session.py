@@ -1,8 +1,8 @@
-"""Sessions without async: `open` for a conversation, `run` for a single answer."""
+"""Sessions without async: `open` for a conversation, `run` for a single answer, and pools."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from functools import partial, update_wrapper
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
@@ -17,6 +17,7 @@ from ..session import (
     InterruptReceipt,
     ItemQueue,
     OutputT,
+    PoolStats,
     Priority,
     Queued,
     Reply,
@@ -24,6 +25,7 @@ from ..session import (
     TasksAtEnd,
     Timeout,
 )
+from ..session import Pool as AsyncPool
 from ..session import Session as AsyncSession
 from ..session import open as async_open
 from ..session import run as async_run
@@ -35,7 +37,6 @@ if TYPE_CHECKING:
 
     from ..launch import Connect
     from ..options import Options, OptionsDict, OptionsWithoutOutput
-    from ..session import Turn as AsyncTurn
     from ..session import Waiting
     from ..transport import Transport
     from ..wire import RequestBody
@@ -77,13 +78,6 @@ class Session(SessionFacts, Generic[OutputT]):
         self._core = session._core
         self._portal = portal
         portal.close_at_exit(session)
-
-    def _start(self) -> None:
-        try:
-            self._portal.call(self._session.start)
-        except BaseException:
-            self.close(now=True)  # an interrupt may come when it has just been started
-            raise
 
     def close(self, *, now: bool = False) -> None:
         """End the session: input is closed, output read to its end, the process ended."""
@@ -130,7 +124,8 @@ class Session(SessionFacts, Generic[OutputT]):
     @property
     def turns(self) -> tuple[Turn[Any], ...]:
         """The unfinished turns: those that the CLI has, then those that are held here."""
-        return self._own(self._portal.do(lambda: self._session.turns))
+        turns = self._portal.do(lambda: self._session.turns)
+        return tuple(Turn(turn, self._portal) for turn in turns)
 
     def send(
         self,
@@ -196,15 +191,11 @@ class Session(SessionFacts, Generic[OutputT]):
         """The unsolicited turns, in an endless loop until the session ends."""
         turns = self._session.unsolicited
         assert isinstance(turns, ItemQueue)
-        return Reader(self._portal, turns, lambda turn: self._own((turn,)))
+        return Reader(self._portal, turns, lambda turn: (Turn(turn, self._portal),))
 
     def events(self, *, limit: int | None = UNREAD_EVENTS) -> Subscription:
         """Subscribe to everything from now on: the events of the wire, and the session's own."""
         return Subscription(self._portal.do(self._session.events, limit=limit), self._portal)
-
-    def _own(self, turns: Iterable[AsyncTurn[Any]]) -> tuple[Turn[Any], ...]:
-        """Make turns of this API from those of the async one."""
-        return tuple(Turn(turn, self._portal) for turn in turns)
 
 
 @overload
@@ -244,7 +235,11 @@ def open(
         CLIError: the CLI cannot be used; its `cause` says why.
     """
     session: Session[Any] = Session(async_open(options, transport=transport, **changes), portal())
-    session._start()
+    try:
+        session._portal.call(session._session.start)
+    except BaseException:
+        session.close(now=True)  # an interrupt may come when it has just been started
+        raise
     return session
 
 
@@ -298,3 +293,71 @@ def run(
         checked("timeout", timeout, float)
     work = partial(async_run, prompt, options, tasks=tasks, transport=transport, **changes)
     return portal().call_within(timeout, work)
+
+
+class Pool:
+    """A pool of CLIs that are started ahead of time.
+
+        with claudewire.sync.Pool(model="sonnet") as pool:
+            with pool.open() as claude:
+                reply = claude.ask("Hello")
+
+    Arguments and methods are those of `claudewire.Pool`. Methods that wait take a `timeout` in
+    seconds, and raise `TimeoutError` after it.
+    """
+
+    def __init__(
+        self,
+        options: Options | None = None,
+        *,
+        size: int = 2,
+        max_starting: int = 4,
+        transport: Connect | None = None,
+        **changes: Unpack[OptionsDict],
+    ) -> None:
+        self._pool = AsyncPool(
+            options,
+            size=size,
+            max_starting=max_starting,
+            transport=transport,
+            **changes,
+        )
+        self._portal = portal()
+
+    @property
+    def options(self) -> Options:
+        """The options of every session."""
+        return self._pool.options
+
+    @property
+    def stats(self) -> PoolStats:
+        """The number of CLIs, and how often one was ready."""
+        return self._portal.do(lambda: self._pool.stats)
+
+    def start(self) -> Pool:
+        """Start to fill the pool, without waiting; `ready` waits."""
+        self._portal.close_at_exit(self._pool)
+        self._portal.call(self._pool.start)
+        return self
+
+    def close(self) -> None:
+        """End all CLIs that are idle or starting. No session can be opened after that."""
+        self._portal.call(self._pool.close)
+
+    def __enter__(self) -> Pool:
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def open(self, *, name: str | None = None, timeout: float | None = None) -> Session[Any]:
+        """Open a session."""
+
+        async def take() -> AsyncSession[Any]:
+            return await self._pool.open(name=name)
+
+        return Session(self._portal.call_within(timeout, take), self._portal)
+
+    def ready(self, *, timeout: float | None = None) -> None:
+        """Wait until the pool is full."""
+        self._portal.call_within(timeout, self._pool.ready)

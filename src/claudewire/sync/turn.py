@@ -65,18 +65,15 @@ class Reader(Generic[ItemT]):
             Error: there will be no more, for this reason.
         """
         while True:
-            try:
+            with suppress(IndexError):
                 return self._items.popleft()
-            except IndexError:
-                self._items.extend(self._convert(self._take(timeout)))
-
-    def _take(self, timeout: float | None) -> Any:
-        while True:
             try:
-                return self._queue.take_next()
+                item = self._queue.take_next()
             except IndexError:
                 if not self._portal.call_within(timeout, self._queue.readable):
                     raise StopIteration from None
+            else:
+                self._items.extend(self._convert(item))
 
 
 class TurnReader:
