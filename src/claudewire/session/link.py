@@ -196,7 +196,7 @@ class Link:
         """Collect the evidence about the CLI up to now."""
         return self._evidence.evidence(self.status)
 
-    # --- what callers do -------------------------------------------------------------------------
+    # --- called by the core ----------------------------------------------------------------------
 
     def start(self) -> None:
         """Begin to read, write and serve."""
@@ -533,7 +533,7 @@ class Link:
             self._take_end()
 
     def _take_end(self) -> None:
-        """Cancel what serves requests, and wake all who wait for an answer."""
+        """Cancel the tasks that serve requests, and wake all callers that wait for an answer."""
         for key in [key for key in self._scopes if isinstance(key, str)]:
             self._cancel(key)
         for asked in self._asked.values():

@@ -1,8 +1,8 @@
 """The MCP servers of a session, and how they change while it runs.
 
-A CLI is told of the servers in this process when it is started, and of all changes through
-`mcp_set_servers`. That request names all servers: those that it does not name are removed, except
-for the servers of the command line and of the user's settings.
+`initialize` names the servers in this process; `mcp_set_servers` reports each change. That request
+names all servers: the CLI removes all others, except the servers of the command line and of the
+user's settings.
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ class Servers:
             await self._set_servers(**{"also" if enabled else "without": name})
             (self._off.discard if enabled else self._off.add)(name)
 
-    # --- what the CLI is told --------------------------------------------------------------------
+    # --- the list for the CLI --------------------------------------------------------------------
 
     def _wanted(self, without: str = "", also: str = "") -> dict[str, Any]:
         """All servers that the CLI should have, without those of its command line."""

@@ -2,8 +2,8 @@
 
 A CLI that would answer them gets them in front of the next prompt. So does every CLI with text that
 begins like a command, which it would run (measured with 2.1.250 and 2.1.325, where `/clear` forgets
-the conversation). An addition is kept until the CLI has answered something after it: if another CLI
-is started before, or this one drops it, it is in front of the next prompt, too.
+the conversation). An addition is kept until the CLI has answered a later prompt: if the CLI is
+restarted before, or drops the addition, the next prompt carries it.
 """
 
 from __future__ import annotations

@@ -131,7 +131,7 @@ class SessionFacts:
         return tuple(self._core.notices)
 
     def explain_permissions(self) -> Explanation:
-        """Explain which tools can ever reach a person with these options, and what shadows what."""
+        """Explain which tools can reach a person, and which rules have no effect."""
         from .reachability import explain_options  # it loads the grammar of rules
 
         return explain_options(self.options)
@@ -178,7 +178,7 @@ class Session(SessionFacts, Generic[OutputT]):
         """End the session: input is closed, output read to its end, the process ended.
 
         Errors of the CLI are not raised. It is safe to call it twice and from any task. If the
-        caller is cancelled, the session is closed nevertheless.
+        caller is cancelled, the session is still closed.
 
         Args:
             now: do not give the CLI time to exit by itself.
@@ -193,8 +193,8 @@ class Session(SessionFacts, Generic[OutputT]):
     async def restart(self, *, resume: bool = True) -> None:
         """End the CLI and start another, which resumes the conversation.
 
-        The turns that the CLI had fail; those that are held here are sent to the new one. A failed
-        session can be restarted, too.
+        Turns in flight fail; held turns are sent to the new CLI. A failed session can also be
+        restarted.
 
         Args:
             resume: False to start a new conversation.
@@ -241,7 +241,7 @@ class Session(SessionFacts, Generic[OutputT]):
 
     @property
     def turns(self) -> tuple[AnyTurn, ...]:
-        """The unfinished turns: those that the CLI has, then those that are held here."""
+        """The unfinished turns: turns in flight, then held turns."""
         return tuple(self._core.conversation)
 
     # --- turns -----------------------------------------------------------------------------------
@@ -309,7 +309,7 @@ class Session(SessionFacts, Generic[OutputT]):
         `Timeouts.interrupt`, and raises no error of its own: a turn that does not stop is logged.
 
         Args:
-            prompt: see `send`, also for the other arguments and what is raised.
+            prompt: see `send`, also for the other arguments and the errors.
             priority: see `send`.
             uuid: the prompt's id on the wire; made up if not given.
             fields: further fields of `UserMessage`.
@@ -323,10 +323,10 @@ class Session(SessionFacts, Generic[OutputT]):
     def add_context(self, content: Prompt) -> None:
         """Add to the conversation without asking for an answer: the next prompt finds it there.
 
-        CLIs older than 2.1.250 would answer it. They get it in front of the next prompt; so does
-        a CLI that is started again before it has answered anything after this, or that has dropped
-        it (`interrupt(queued="cancel")`). What begins with a slash goes there, too: it would be
-        taken for a command. If no prompt follows, a warning is logged.
+        CLIs older than 2.1.250 would answer it. They get it in front of the next prompt. So does a
+        CLI that was restarted before it answered a later prompt, or that dropped the addition
+        (`interrupt(queued="cancel")`). Text starting with `/` is deferred as well; the CLI would
+        run it as a command. If no prompt follows, a warning is logged.
 
         Raises:
             Error: the session is closed or has failed; always the original reason.
@@ -338,7 +338,7 @@ class Session(SessionFacts, Generic[OutputT]):
 
         Args:
             prompt: see `send`.
-            repairs: how often to ask again; as in the options if not given.
+            repairs: the most repetitions; the option `repairs` by default.
 
         Raises:
             OutputError: the output is still not of the type that was asked for.
@@ -408,7 +408,7 @@ class Session(SessionFacts, Generic[OutputT]):
     async def get_context_usage(
         self, detail: str | None = None, *, timeout: Timeout = DEFAULT
     ) -> ContextUsageResult:
-        """Ask what fills the context window."""
+        """Return the usage of the context window."""
         return await self.request(GetContextUsage(detail), timeout=timeout)
 
     async def rewind_files(
@@ -452,7 +452,7 @@ class Session(SessionFacts, Generic[OutputT]):
     async def remove_server(self, name: str) -> None:
         """Remove an MCP server that is in this process, or was added while running.
 
-        Tool calls that it is still working on are cancelled, and the model is told so.
+        Its unfinished tool calls are cancelled, and the model gets an error for each.
 
         Raises:
             ValueError: there is no such server.
@@ -488,7 +488,7 @@ class Session(SessionFacts, Generic[OutputT]):
         Args:
             queued: `cancel` also drops the queued prompts, here and in the CLI.
             timeout: for the whole call; it has no effect with `escalate`.
-            escalate: what to do with a CLI that does not stop; True for the usual steps. Each step
+            escalate: the steps against a CLI that does not stop; True for the defaults. Each step
                 has `Escalation.step_timeout` seconds.
 
         Raises:
@@ -506,7 +506,7 @@ class Session(SessionFacts, Generic[OutputT]):
 
         Args:
             tasks: `wait` for background tasks, `ignore` them, or `cancel` them.
-            timeout: how long at most; a `TimeoutError` then.
+            timeout: the most seconds; a `TimeoutError` then.
 
         Raises:
             Error: the session fails meanwhile.
@@ -580,9 +580,9 @@ def open(
             reply = await claude.send("Make the failing test pass")
 
     Args:
-        options: what to ask for; the defaults if not given.
+        options: the options; the defaults if not given.
         output: the type of the output; the session is then a `Session[output]`.
-        transport: what to talk over instead of a process, or how to get it.
+        transport: a transport in place of a process, or a function that makes one.
         changes: single options, instead of those in `options`.
 
     Raises:
@@ -632,12 +632,11 @@ async def run(
 
     Args:
         prompt: text, or a list of text, images and documents.
-        options: what to ask for; the defaults if not given.
+        options: the options; the defaults if not given.
         output: the type of the output; `reply.output` is then of that type.
-        tasks: what to do with background tasks that are still running then: `wait` for them (for
-            ten minutes at most, then stop them), `ignore` them, so that they end with the CLI, or
-            `cancel` them at once.
-        transport: what to talk over instead of a process, or how to get it.
+        tasks: background tasks that are still running then: `wait` for them (up to ten minutes,
+            then stop them), `ignore` them, so that they end with the CLI, or `cancel` them.
+        transport: a transport in place of a process, or a function that makes one.
         changes: single options, instead of those in `options`.
 
     Raises:

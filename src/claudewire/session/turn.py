@@ -53,13 +53,13 @@ _unsolicited = count(1)
 
 
 class Reply(Generic[OutputT]):
-    """The result of one turn, with what the model said on the way.
+    """The result of one turn, with its messages.
 
     Attributes:
         result: the CLI's own message at the end of the turn.
         messages: all messages of the turn, without the pieces of messages.
         output: the structured output, if one was asked for.
-        totals: what the turn has used, subagents included: tokens and money, by estimate.
+        totals: the usage of the turn, subagents included: tokens and money, by estimate.
     """
 
     def __init__(self, result: ResultMessage, messages: tuple[Message, ...] = ()) -> None:
@@ -78,7 +78,7 @@ class Reply(Generic[OutputT]):
 
     @property
     def ok(self) -> bool:
-        """Whether the turn did what it was asked to."""
+        """Whether the turn succeeded."""
         return self.result.ok
 
     @property
@@ -128,7 +128,7 @@ class Reply(Generic[OutputT]):
 
     @property
     def usage(self) -> Usage | None:
-        """What the main conversation used in this turn."""
+        """The usage of the main conversation in this turn."""
         return self.result.usage
 
     @property
@@ -138,12 +138,12 @@ class Reply(Generic[OutputT]):
 
     @property
     def cost_usd(self) -> float | None:
-        """What this turn has cost, by estimate; None if it is not known."""
+        """The cost of this turn, by estimate; None if unknown."""
         return self.totals.cost_usd
 
     @property
     def session_cost_usd(self) -> float | None:
-        """What the session has cost so far, by the CLI's own estimate."""
+        """The cost of the session so far, by the CLI's own estimate."""
         return self.result.total_cost_usd
 
     @property
@@ -485,7 +485,7 @@ class Turn(TurnReader, Generic[OutputT]):
         interrupt. The receipt's `outcome` says which of these it was. Other prompts stay queued,
         and the messages of the turn can still be read.
 
-        If the caller is cancelled, the turn is interrupted nevertheless.
+        If the caller is cancelled, the turn is still interrupted.
 
         Args:
             timeout: for the whole call; it has no effect with `escalate`.

@@ -107,7 +107,7 @@ class Portal:
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> ResultT:
-        """Do as `call` does, but for up to `seconds`.
+        """Like `call`, with a time limit.
 
         Raises:
             TimeoutError: it took longer, and was cancelled.
@@ -164,7 +164,7 @@ class Portal:
             raise _ended() from error
 
     def end(self, seconds: float = CLOSE_TIMEOUT) -> None:
-        """Close what is open, and stop the thread."""
+        """Close all open sessions and pools, and stop the thread."""
         if not self.is_running or self._inside is None:
             return
         with suppress(TimeoutError, SessionClosed):

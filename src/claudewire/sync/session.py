@@ -123,7 +123,7 @@ class Session(SessionFacts, Generic[OutputT]):
 
     @property
     def turns(self) -> tuple[Turn[Any], ...]:
-        """The unfinished turns: those that the CLI has, then those that are held here."""
+        """The unfinished turns: turns in flight, then held turns."""
         turns = self._portal.do(lambda: self._session.turns)
         return tuple(Turn(turn, self._portal) for turn in turns)
 
