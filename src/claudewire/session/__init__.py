@@ -7,9 +7,6 @@ finds the turn of a message, and `link`, which owns the reading and writing.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from .._package import lazy_exports
 from .events import (
     UNREAD_EVENTS,
     BudgetAlert,
@@ -24,13 +21,11 @@ from .events import (
 )
 from .interrupt import Escalation, InterruptReceipt, Outcome, Queued
 from .link import DEFAULT, Timeout
+from .pool import Pool, PooledSession, PoolStats
 from .queue import ItemQueue
 from .session import Priority, Session, SessionFacts, TasksAtEnd, open, run
 from .turn import AnyTurn, OutputT, Reply, TextPieces, Turn, TurnReader
-
-if TYPE_CHECKING:
-    from .pool import Pool, PooledSession, PoolStats
-    from .watchdog import Stall, Waiting
+from .watchdog import Stall, Waiting
 
 __all__ = [
     "DEFAULT",
@@ -68,8 +63,3 @@ __all__ = [
     "open",
     "run",
 ]
-
-if not TYPE_CHECKING:  # most programs have no pool, and the watchdog belongs to an option
-    __getattr__, __dir__ = lazy_exports(
-        __name__, {".pool": "Pool PooledSession PoolStats", ".watchdog": "Stall Waiting"}
-    )
