@@ -32,7 +32,6 @@ from claudewire.errors import (
     SessionClosed,
 )
 from claudewire.session import SessionState, StateChanged, TurnStarted, TurnState
-from claudewire.session import entry as async_running
 from claudewire.session import pool as async_pool
 from claudewire.session import session as async_session
 from claudewire.session import turn as async_turn
@@ -245,7 +244,7 @@ def first_sentence(it: object) -> str:
 def test_open_and_run_take_the_arguments_of_the_async_ones() -> None:
     for name in ("open", "run"):
         mine = inspect.signature(getattr(sync, name)).parameters
-        other = inspect.signature(getattr(async_running, name)).parameters
+        other = inspect.signature(getattr(async_session, name)).parameters
         assert [it for it in mine.values() if it.name != "timeout"] == list(other.values())
 
 
@@ -282,7 +281,7 @@ def test_block_can_be_left_after_the_end_of_the_event_loop() -> None:
     own = Portal()
     inner = async_session.Session(options(), transport=SimulatedCLI(waits))
     claude = sync.Session(inner, own)
-    claude._start()
+    own.call(inner.start)
     with claude.turn("wait") as turn:
         own.end()
     assert turn.is_over
