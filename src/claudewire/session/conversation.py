@@ -87,10 +87,6 @@ if TYPE_CHECKING:
 class Conversation:
     """The unfinished turns of a session.
 
-    Args:
-        core: the session; it is called with each unsolicited turn.
-        behavior: the behavior of the CLI's dialect.
-
     Attributes:
         current: the running turn, if known.
         reports_progress: whether the CLI reports which prompt it works on.

@@ -105,12 +105,7 @@ _CONTROL = frozenset({Request, Answer, Failure, Cancel})
 
 
 class Core:
-    """The state of one session.
-
-    Args:
-        options: the options of the session.
-        transport: a transport in place of a process, or a function that makes one.
-        session: returns the session, for handlers; None if nothing refers to it any more.
+    """The state of one session, which it refers to weakly.
 
     Raises:
         OptionsError: a handler, a tool or the output type is invalid.

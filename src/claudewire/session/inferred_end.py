@@ -75,13 +75,7 @@ class InferredEnd(Struct, frozen=True, eq=False):
 
 
 def stopped(turn: AnyTurn, message: AssistantMessage, before: InferredEnd | None) -> InferredEnd:
-    """End a turn whose model says that it has stopped, in a dialect without results.
-
-    Args:
-        turn: the turn.
-        message: the model's last message.
-        before: the end that was expected without it.
-    """
+    """End a turn whose model has stopped, in a dialect without results."""
     if before is not None and before.turn is turn and before.outcome is not None:
         return replace(before, within=AFTER_STOP)  # the last words after an interrupt
     result = ResultMessage(

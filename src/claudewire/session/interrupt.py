@@ -76,13 +76,7 @@ class InterruptReceipt(Struct, Generic[TurnT], frozen=True):
 
 
 class _Interruption:
-    """One interrupt in progress.
-
-    Args:
-        core: the session.
-        turn: the turn to stop.
-        queued: the treatment of queued prompts.
-    """
+    """One interrupt in progress."""
 
     def __init__(self, core: Core, turn: AnyTurn | None, queued: Queued = "keep") -> None:
         self.core = core

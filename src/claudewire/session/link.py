@@ -118,13 +118,7 @@ class _Asked:
 
 
 class Link:
-    """One conversation over one transport, from its start to its end.
-
-    Args:
-        connected: the transport to the CLI, which the link closes, and the command line.
-        connection: the protocol.
-        core: gets all events; its handlers answer the requests of the CLI.
-        timeouts: the limits of the end.
+    """One conversation over one transport, which it closes at its end.
 
     Attributes:
         status: the exit status of the process, negative for a signal.

@@ -47,11 +47,7 @@ is_wire_logged: Callable[[], bool] = partial(wire_log.isEnabledFor, logging.DEBU
 
 
 class WireLogger:
-    """Logs the lines of one link and its stderr at the level DEBUG, without secrets.
-
-    Args:
-        session: the name of the session.
-    """
+    """Logs the lines of one link and its stderr at the level DEBUG, without secrets."""
 
     def __init__(self, session: str) -> None:
         self.session = session

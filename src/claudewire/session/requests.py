@@ -47,10 +47,6 @@ _numbers = count(1)
 class RequestHandlers:
     """The application's handlers, hooks and tools, which answer the requests of the CLI.
 
-    Args:
-        core: the session's state, with the options.
-        session: returns the session, as long as there is one.
-
     Raises:
         OptionsError: a handler could never be called, or cannot be called with a request.
     """

@@ -311,45 +311,40 @@ class _Log:
 
     def __init__(self) -> None:
         self.messages: list[Message] = []
-        self._first = 0
-        """The index of the first piece."""
-        self._pieces = 0
+        self._first: int | None = None
+        """The index of the first piece, if there is one."""
         self._streaming: set[str | None] = set()
         """The speakers between a `message_start` and its `message_stop`: the main conversation,
         and subagents."""
 
     def add(self, message: Any) -> None:
-        kind = type(message)
-        if kind is StreamEvent:
-            edge = type(message.event)
-            if edge is MessageStop or edge is MessageStart:
-                self._note_edge(message.parent_tool_use_id, is_start=edge is MessageStart)
-                if edge is MessageStop:
-                    return
-            if not self._pieces:
-                self._first = len(self.messages)
-            self._pieces += 1
-        elif self._pieces and kind is AssistantMessage:
-            speaker = message.parent_tool_use_id
-            if speaker not in self._streaming:  # nothing else says that it is complete
+        if type(message) is StreamEvent:
+            speaker, edge = message.parent_tool_use_id, type(message.event)
+            if edge is MessageStop:
+                self._streaming.discard(speaker)
                 self._forget_pieces(speaker)
+                return
+            if edge is MessageStart:
+                self._streaming.add(speaker)
+                self._forget_pieces(speaker)  # its last message was broken off
+            if self._first is None:
+                self._first = len(self.messages)
+        elif (
+            type(message) is AssistantMessage and message.parent_tool_use_id not in self._streaming
+        ):
+            self._forget_pieces(message.parent_tool_use_id)  # no `message_stop` will come
         self.messages.append(message)
 
-    def _note_edge(self, speaker: str | None, *, is_start: bool) -> None:
-        """Forget the pieces of the speaker's last message, which is complete or broken off."""
-        (self._streaming.add if is_start else self._streaming.discard)(speaker)
-        self._forget_pieces(speaker)
-
     def _forget_pieces(self, speaker: str | None) -> None:
-        recent = [
+        if self._first is None:
+            return
+        self.messages[self._first :] = [
             it
             for it in self.messages[self._first :]
             if not isinstance(it, StreamEvent) or it.parent_tool_use_id != speaker
         ]
-        self.messages[self._first :] = recent
-        pieces = [index for index, it in enumerate(recent) if isinstance(it, StreamEvent)]
-        self._pieces = len(pieces)
-        self._first += pieces[0] if pieces else len(recent)
+        recent = enumerate(self.messages[self._first :], self._first)
+        self._first = next((index for index, it in recent if isinstance(it, StreamEvent)), None)
 
 
 class Turn(TurnReader, Generic[OutputT]):

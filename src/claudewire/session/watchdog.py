@@ -65,12 +65,7 @@ class Stall(SessionEvent, frozen=True):
 
 
 class Watchdog:
-    """Watches one session.
-
-    Args:
-        core: the session.
-        patience: the limits, and the action when one is exceeded.
-    """
+    """Watches one session."""
 
     def __init__(self, core: Core, patience: StallTimeouts) -> None:
         self._core = core
