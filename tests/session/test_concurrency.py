@@ -14,6 +14,7 @@ import pytest
 from tests.helpers.peer import SOON
 
 from claudewire.concurrency import (
+    DetachedCall,
     FunctionExited,
     Mailbox,
     MailboxClosed,
@@ -28,7 +29,6 @@ from claudewire.concurrency import (
     is_async_function,
     run_detached,
     run_soon,
-    run_to_completion,
 )
 
 pytestmark = pytest.mark.anyio
@@ -148,10 +148,10 @@ async def test_detached_call_goes_on_without_its_caller() -> None:
     with anyio.fail_after(SOON):
         with anyio.CancelScope() as scope:
             scope.cancel()
-            await run_to_completion(work, "works")
+            await DetachedCall(work, "works").result()
         assert scope.cancelled_caught
         await ended.wait()
-        assert await run_to_completion(work, "works") == 7
+        assert await DetachedCall(work, "works").result() == 7
 
 
 async def test_call_within_does_not_wait_for_a_cleanup() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import Any
 
 import anyio
@@ -164,13 +163,3 @@ async def test_method_sends_its_request(
     await getattr(recorder, name)(*positional, **named)
     await getattr(recorder, name)(*positional, **named, timeout=1.5)
     assert recorder.asked == [(body, DEFAULT), (body, 1.5)]
-
-
-def test_every_method_with_a_timeout_is_tested() -> None:
-    others = {"request", "interrupt", "wait_idle"}
-    methods = {
-        name
-        for name, method in vars(Session).items()
-        if inspect.iscoroutinefunction(method) and "timeout" in inspect.signature(method).parameters
-    }
-    assert methods - others == {name for name, *_ in CALLS}

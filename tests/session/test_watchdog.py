@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import logging
 import math
-from contextvars import ContextVar
 from functools import partial
 from typing import Any
 
@@ -123,29 +121,6 @@ async def test_session_without_patience_has_no_watchdog() -> None:
 
 
 # --- what it says ---------------------------------------------------------------------------------
-
-
-async def test_stall_is_logged_in_the_context_of_the_session(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    sender: ContextVar[str] = ContextVar("sender", default="nobody")
-    seen: list[tuple[str, str]] = []
-
-    def note(record: logging.LogRecord) -> bool:
-        if "Nothing happened" in record.getMessage():
-            seen.append((vars(record).get("session", "no session"), sender.get()))
-        return True
-
-    caplog.handler.addFilter(note)
-    async with watched(name="reviewer") as (session, peer):
-        events = session.events()
-        sender.set("somebody")
-        turn = session.send("hello")
-        await peer.hear_prompt()
-        await next_stall(events)
-        await peer.say(saying.result())
-        assert (await turn).ok
-    assert seen == [("reviewer", "nobody")]
 
 
 @pytest.mark.parametrize(

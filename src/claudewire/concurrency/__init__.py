@@ -23,7 +23,6 @@ from .tasks import (
     ends_the_caller,
     in_trio,
     run_detached,
-    run_to_completion,
 )
 from .waking import Mailbox, MailboxClosed, RunSoon, Signal, run_soon
 
@@ -47,5 +46,4 @@ __all__ = [
     "is_async_function",
     "run_detached",
     "run_soon",
-    "run_to_completion",
 ]

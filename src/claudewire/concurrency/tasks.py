@@ -136,11 +136,6 @@ class DetachedCall(Generic[ResultT]):
         return self._results[0]
 
 
-async def run_to_completion(function: Callable[[], Awaitable[ResultT]], name: str) -> ResultT:
-    """Run a function in its own task, which goes on if the caller is cancelled."""
-    return await DetachedCall(function, name).result()
-
-
 async def call_within(seconds: float, function: Callable[[], Awaitable[ResultT]]) -> ResultT:
     """Await a call for up to `seconds`, without waiting for its cleanup when it takes longer.
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Generic, Literal
 import anyio
 from msgspec import Struct
 
-from ..concurrency import run_to_completion
+from ..concurrency import DetachedCall
 from ..errors import (
     Cause,
     CLIError,
@@ -227,7 +227,8 @@ async def interrupt_turn(
     if turn.is_over:
         return _Interruption(core, turn).receipt()
     work = partial(_interrupt_turn, core, turn, *_limits(core, timeout, escalate))
-    return await run_to_completion(work, "claudewire interrupt")
+    # It goes on if the caller is cancelled.
+    return await DetachedCall(work, "claudewire interrupt").result()
 
 
 def _limits(
