@@ -79,6 +79,13 @@ class Session(SessionFacts, Generic[OutputT]):
         self._portal = portal
         portal.close_at_exit(session)
 
+    def _start(self) -> None:
+        try:
+            self._portal.call(self._session.start)
+        except BaseException:
+            self.close(now=True)  # an interrupt may come when it has just been started
+            raise
+
     def close(self, *, now: bool = False) -> None:
         """End the session: input is closed, output read to its end, the process ended."""
         try:
@@ -235,11 +242,7 @@ def open(
         CLIError: the CLI cannot be used; its `cause` says why.
     """
     session: Session[Any] = Session(async_open(options, transport=transport, **changes), portal())
-    try:
-        session._portal.call(session._session.start)
-    except BaseException:
-        session.close(now=True)  # an interrupt may come when it has just been started
-        raise
+    session._start()
     return session
 
 

@@ -281,7 +281,7 @@ def test_block_can_be_left_after_the_end_of_the_event_loop() -> None:
     own = Portal()
     inner = async_session.Session(options(), transport=SimulatedCLI(waits))
     claude = sync.Session(inner, own)
-    own.call(inner.start)
+    claude._start()
     with claude.turn("wait") as turn:
         own.end()
     assert turn.is_over
