@@ -25,10 +25,6 @@ from .link import name_of
 class Capabilities:
     """The abilities of one CLI.
 
-    Args:
-        info: its answer to `initialize`.
-        init: the description of its last turn.
-
     Attributes:
         version: its version, as far as it shows; empty otherwise.
         takes_cancel: requests can be withdrawn.
@@ -69,7 +65,7 @@ class Capabilities:
         since = MODES.get(mode)
         if since is not None and self.version and self.version < parse_version(since):
             raise UnsupportedRequest(
-                f"This CLI is too old for the permission mode {mode!r}: it would ask nevertheless",
+                f"This CLI is too old for the permission mode {mode!r}: it would still ask",
                 request=name,
                 evidence=evidence(),
                 advice=f"Use a CLI from {since} on.",

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 SET = "mcp_set_servers"
 
-Message = dict[str, Any]
-
 
 class Servers:
     """The servers of one session.
@@ -89,7 +87,7 @@ class Servers:
         self._connections[name] = connection
         self._core.link.start_soon(connection.run)
 
-    def _send(self, server: str, message: Message) -> None:
+    def _send(self, server: str, message: dict[str, Any]) -> None:
         link = self._core.link
         if link is not None and link.is_open:
             link.post(link.connection.new_request(McpMessage(server, message)))

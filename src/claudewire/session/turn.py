@@ -229,10 +229,6 @@ class _View(Generic[ItemT]):
 class UnreadCounter:
     """Counts the unread messages of all turns of a session.
 
-    Args:
-        limit: the count to report, and whether pieces of messages are dropped beyond it.
-        on_limit: called with the count.
-
     Attributes:
         queues: the queues of the turns and their readers. They are weak references.
         dropped: the number of dropped pieces.
