@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import functools
-import posixpath
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from .file_use import NO_MATCH, Finding, UseContext, Verdict, path_allowed, scoped
-from .paths import is_protected, normal
+from .paths import is_protected
 from .rules import Rule
-from .shell.indirect_commands import IndirectCommands, indirect_commands
-from .shell.parser import LONGEST, parse
+from .shell.parser import LONGEST
 from .shell.patterns import Match
 from .shell.programs import (
     SHELLS,
@@ -23,16 +20,10 @@ from .shell.programs import (
     why_not_set,
 )
 from .shell.script import Command, Script, Word, names_in
-from .shell_files import NamedFile, critical_removal, named_files
+from .shell_line import Line, Step, critical_removal
 
 _HARMLESS_TARGETS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr"})
 
-_MOST_DIRECTORIES = 8
-"""More directories make it uncertain where a command runs."""
-
-_MOVERS = names_in("cd pushd popd chdir")
-_SETS_DIRECTORY = re.compile(r"(?:HOME|CDPATH|cdpath|PWD|OLDPWD)\+?=")
-"""Variables that say where `cd` and `~` lead."""
 _OBEY_DIRECTORY = SHELLS | {"git"}
 """Programs that run hooks or scripts of a directory."""
 _RUN_PROJECT = names_in("""
@@ -48,82 +39,84 @@ class CommandUse:
 
     Args:
         tool: the name of the tool.
-        text: the command line; empty if there is none.
+        text: the command line; None if the input has none.
         context: the context of the use.
     """
 
-    def __init__(self, tool: str, text: str, context: UseContext) -> None:
+    def __init__(self, tool: str, text: str | None, context: UseContext) -> None:
         self.tool = tool
-        self.text = text
+        self.is_given = text is not None
+        self.text = text or ""
         self.context = context
 
     @functools.cached_property
+    def line(self) -> Line:
+        """The commands of the line, and what they do."""
+        return Line(self.text, self.context)
+
+    @property
     def script(self) -> Script:
         """The parsed command line."""
-        return parse(self.text)
-
-    @functools.cached_property
-    def indirect(self) -> IndirectCommands:
-        """Every command that might be run."""
-        return indirect_commands(self.script, self.text)
-
-    @functools.cached_property
-    def directories(self) -> list[str] | None:
-        """Where its commands may run; None if that is not certain."""
-        set_before = (it.name for one in self.script.commands for it in one.assignments)
-        if any(_SETS_DIRECTORY.match(f"{name}=") for name in set_before):
-            return None
-        return _directories_of(self.indirect.commands, self.context)
-
-    @functools.cached_property
-    def files(self) -> list[NamedFile]:
-        """Files that the commands name."""
-        return named_files(self.script, self.indirect, self.directories, self.context)
+        return self.line.script
 
     # --- rules that deny or ask ----------------------------------------------------------------
 
     def match(self, rule: Rule) -> Finding:
         """Whether a rule that denies or asks matches one of the commands."""
         pattern = rule.command
-        assert pattern is not None
-        if self._too_long:
+        if pattern is None:
+            return NO_MATCH
+        if self._unread:
             return Finding(Match.MAYBE, self.text)
         if pattern.matches_text(self.text):
             return Finding(Match.YES, self.text)
-        worst = self._unsure
-        for words, sure in self.indirect.commands.items():
+        worst = NO_MATCH
+        for words in self.line.commands:
             match = pattern.match(words, ignore_case=not self.context.case_sensitive)
             if match is not Match.NO:
-                found = Finding(match if sure else Match.MAYBE, " ".join(it.raw for it in words))
-                if found.match is Match.YES:
-                    return found
-                worst = found
-        for text in self.indirect.texts:
-            if worst is NO_MATCH and pattern.mentioned_in(text):
-                worst = Finding(Match.MAYBE, text)
-        return worst
+                worst = Finding(match, " ".join(it.raw for it in words))
+                if match is Match.YES:
+                    return worst
+        told = (text for step in self.line.steps for text in step.doing.told)
+        mentions = (text for text in told if pattern.mentioned_in(text))
+        return (
+            worst
+            if worst.part
+            else Finding(Match.MAYBE, text)
+            if (text := next(mentions, ""))
+            else NO_MATCH
+        )
 
-    def match_path(self, rule: Rule, behavior: str) -> Finding:
+    def match_path(self, rule: Rule) -> Finding:
         """Whether a rule that denies or asks matches a file of a command."""
-        if rule.tool not in ("Read", "Edit", "Write"):
+        if not rule.is_about_files:
             return NO_MATCH
-        if self._too_long:
+        if self._unread:
             return Finding(Match.MAYBE, self.text)
-        worst = Finding(Match.MAYBE, "…") if self.indirect.may_be_anything else self._unsure
-        for file in self.files:
+        worst = NO_MATCH
+        for file in self.line.files:
             match = file.match(rule, self.context)
             if match is Match.YES:
                 return Finding(match, file.shown)
             worst = worst if match is Match.NO else Finding(match, file.shown)
         return worst
 
-    @property
-    def _too_long(self) -> bool:
-        return len(self.text) > LONGEST
+    def why_open(self, guards: Sequence[Rule], allow: Sequence[Rule]) -> str:
+        """Return why rules that deny or ask cannot hold for it; empty if they can.
+
+        Args:
+            guards: the rules that deny or ask.
+            allow: the rules that allow.
+        """
+        about = (it.command is not None and it.names(self.tool) for it in guards)
+        if not (any(about) or any(rule.is_about_files for rule in guards)):
+            return ""
+        own = [rule for rule in scoped(allow, self.tool) if rule.command is not None]
+        return self.line.why_open(functools.partial(_has_rule, rules=own))
 
     @property
-    def _unsure(self) -> Finding:
-        return NO_MATCH if self.script.certain else Finding(Match.MAYBE, self.text)
+    def _unread(self) -> bool:
+        return len(self.text) > LONGEST or not self.is_given
 
     # --- rules that allow ------------------------------------------------------------------------
 
@@ -175,11 +168,12 @@ class CommandUse:
     def _where(self) -> str:
         """Return where its commands run: `here`, `inside` the working directories, `elsewhere`."""
         context = self.context
-        if self.directories is None or context.cwd != context.base:
+        directories = self.line.directories
+        if directories is None or context.cwd != context.base:
             return "elsewhere"
-        if self.directories == [context.cwd]:
+        if directories == [context.cwd]:
             return "here"
-        places = (context.resolve(directory) for directory in self.directories)
+        places = (context.resolve(directory) for directory in directories)
         return "inside" if all(map(context.contains, places)) else "elsewhere"
 
     def _unsafe(self, command: Command, rules: Sequence[Rule]) -> str | None:
@@ -198,7 +192,7 @@ class CommandUse:
 
     def _needs_no_rule(self, command: Command) -> bool:
         stays = _target_of(command.words, self.context) == self.context.cwd
-        return is_harmless(command) or (stays and self.directories == [self.context.cwd])
+        return is_harmless(command) or (stays and self.line.directories == [self.context.cwd])
 
     def _rule_for(self, command: Command, rules: Sequence[Rule]) -> tuple[Rule | None, str | None]:
         found: list[Rule] = []
@@ -219,7 +213,7 @@ class CommandUse:
             return False
         if target.text in _HARMLESS_TARGETS:
             return True
-        places = self.directories
+        places = self.line.directories
         return places is not None and all(
             self._may_touch_in(place, target, rules, writes=writes) for place in places
         )
@@ -239,9 +233,11 @@ class CommandUse:
 
     def why_always_ask(self) -> str:
         """Return why no rule can allow this; empty if one can."""
-        if self._too_long:
+        if not self.is_given:
+            return "there is no command in its input"
+        if self._unread:
             return f"it is longer than {LONGEST} characters"
-        removed = critical_removal(self.indirect.commands, self.context)
+        removed = critical_removal(self.line, self.context)
         if removed is None:
             return ""
         return f"`{removed}` may remove a whole home, root or project directory"
@@ -257,9 +253,6 @@ def _depends_on_directory(words: Words, where: str) -> bool:
     return where == "elsewhere" and name in _RUN_PROJECT
 
 
-# --- directories ----------------------------------------------------------------------------------
-
-
 def _target_of(words: Words, context: UseContext) -> str | None:
     """Return where a plain `cd` leads; None for anything else."""
     if basename(words[0]) != "cd" or len(words) != 2 or not words[1].static:
@@ -272,20 +265,15 @@ def _target_of(words: Words, context: UseContext) -> str | None:
     return context.resolve(target.text).forms[0]
 
 
-def _directories_of(commands: Iterable[Words], context: UseContext) -> list[str] | None:
-    """List the directories that relative paths may refer to; None if that is not certain.
+def _has_rule(step: Step, rules: Sequence[Rule]) -> bool:
+    """Whether a command is allowed by a rule about it, or about a command that runs it.
 
-    Each `cd` may run or not, so each may add to every other.
+    A rule with a wildcard excuses no code, which may be any program.
     """
-    found = {context.cwd: None}
-    for words in commands:
-        if any(_SETS_DIRECTORY.match(word.text) for word in words):
-            return None
-        if basename(words[0]) not in _MOVERS:
-            continue
-        target = words[-1] if len(words) > 1 else Word(context.home, context.home)
-        if not target.static or target.text[:1] in ("", "-") or len(found) > _MOST_DIRECTORIES:
-            return None
-        folder = context.home + target.text[1:] if target.tilde else target.text
-        found |= {normal(posixpath.join(directory, folder)): None for directory in found}
-    return list(found)
+    for words in (step.command.words, *step.outer):
+        for rule in rules:
+            pattern = rule.command
+            exact = pattern is not None and pattern.kind == "exact"
+            if pattern and words and pattern.allows(words) == "" and (exact or not step.doing.code):
+                return True
+    return False

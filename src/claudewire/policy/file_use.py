@@ -21,6 +21,7 @@ from .rules import Rule
 from .shell.patterns import Match
 from .tools import facts
 
+_OF_DESCRIPTOR = re.compile(r"/+dev/+(?:fd|stdin|stdout|stderr)/")
 _OF_PROCESS = re.compile(
     r"/proc/(?:self|thread-self|[0-9]+|[^/]*[*?\[][^/]*)/(?:task/[0-9]+/)?(cwd|root)?"
 )
@@ -76,6 +77,9 @@ class UseContext:
         at_home = path == "~" or path.startswith("~/")
         absolute = posixpath.join(cwd or self.cwd, self.home + path[1:] if at_home else path)
         literal = normal(absolute)
+        if _OF_DESCRIPTOR.match(absolute) or _OF_DESCRIPTOR.match(literal):
+            why = "it leads through an open file, which is known only when it runs"
+            return ResolvedPath(path, (), (), why)
         if (process := _OF_PROCESS.match(literal)) is not None:
             there = {"cwd": cwd or self.cwd, "root": "/"}.get(process[1] or "")
             meant = [] if there is None else [normal(f"{there}/{literal[process.end() :]}")]
@@ -89,11 +93,22 @@ class UseContext:
         suspected = [stripped, normal(literal.replace("\\", "/").strip())]
         return ResolvedPath(path, tuple(dict.fromkeys(forms)), tuple(suspected), problem)
 
-    def reaches_into(self, path: str, pattern: PathPattern, roots: Iterable[str]) -> bool:
-        """Whether a path may contain a file that a denying pattern matches."""
-        reach = pattern.reaches_into(path, roots)
-        if reach != "below":
-            return reach == "above"
+    def reaches_into(
+        self, path: str, pattern: PathPattern, roots: Iterable[str], below: str, *, dots: bool
+    ) -> bool:
+        """Whether a path may contain a file that a denying pattern matches.
+
+        Args:
+            path: an absolute path.
+            pattern: the pattern of the rule.
+            roots: what its anchor is.
+            below: a pattern of the looked at files, relative to the path.
+            dots: whether these may begin with a dot.
+        """
+        if not pattern.meets(f"{path.rstrip('/')}/{below}", roots, dots=dots, isdir=self.isdir):
+            return False
+        if pattern.is_above(path, roots):
+            return True
         # On another machine only the name can tell.
         is_file = "." in path.rpartition("/")[2][1:]
         return not is_file if self.isdir is None else self.isdir(path)
@@ -216,7 +231,7 @@ class FileUse:
         assert pattern is not None
         roots = self.context.roots(rule, forbids=True)
         forms = directory.all_forms
-        return not forms or any(pattern.reaches_into(form, roots) for form in forms)
+        return not forms or any(pattern.meets(f"{form}/**", roots) for form in forms)
 
     # --- rules that allow ------------------------------------------------------------------------
 

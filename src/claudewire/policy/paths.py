@@ -19,7 +19,7 @@ from __future__ import annotations
 import posixpath
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -181,21 +181,16 @@ class PathPattern:
 
     def _floats(self, body: str, *, forbids: bool) -> bool:
         """Whether it holds at any depth below its anchor."""
-        if self.anchor != "cwd" or self.up:
+        if self.anchor != "cwd" or self.up or self.dotted:
             return False
         inner = body.strip("/")
         if "/" not in inner:
-            return forbids or not self.dotted
+            return True
         return forbids and re.fullmatch(r"[^/]+/\*\*", inner) is not None
 
-    def reaches_into(self, directory: str, roots: Iterable[str]) -> str:
-        """Whether there may be something in a directory that a forbidding rule is about.
-
-        `above` if the directory is above what the rule names, `below` if the rule holds at any
-        depth, and the directory is somewhere in it; else empty.
-        """
+    def is_above(self, directory: str, roots: Iterable[str]) -> bool:
+        """Whether a directory is above the place where a forbidding rule begins to be a pattern."""
         directory = fold(directory, invisible=True)
-        reach = ""
         for root in roots:
             start = fold(climb(root, self.up), invisible=True)
             if not self._floats(self.body, forbids=True):
@@ -204,17 +199,24 @@ class PathPattern:
                 plain = plain if plain == body else plain.rpartition("/")[0]
                 start = f"{start.rstrip('/')}/{plain}".rstrip("/") or "/"
             if below(start, directory) is not None:
-                return "above"
-            reach = "below" if below(directory, start) is not None else reach
-        return reach
+                return True
+        return False
 
-    def meets(self, glob: str, roots: Iterable[str], *, inside: bool) -> bool:
-        """Whether a forbidding rule may be about a name that a pattern of the shell stands for.
+    def meets(
+        self,
+        glob: str,
+        roots: Iterable[str],
+        *,
+        dots: bool = True,
+        isdir: Callable[[str], bool] | None = None,
+    ) -> bool:
+        """Whether a forbidding rule may be about a name that a pattern stands for.
 
         Args:
-            glob: an absolute path with `*` and `?`.
+            glob: an absolute path with `*`, `?` and `**`.
             roots: what the anchor is.
-            inside: whether the names may be those of folders, which are looked into.
+            dots: whether a name that begins with a wildcard may begin with a dot.
+            isdir: whether a path is a folder; None if the files are on another machine.
         """
         names = fold(glob, invisible=True).strip("/").split("/")
         for root in roots:
@@ -222,24 +224,47 @@ class PathPattern:
             body = fold(self.body, invisible=True).strip("/")
             floats = ["**"] if self._floats(self.body, forbids=True) else []
             parts = [*(start.split("/") if start else []), *floats, *body.split("/")]
-            if len(names) > _DEEPEST_GLOB or _meet(names, parts, inside=inside):
+            # What is denied with its content is a folder; a name alone may be that of a file.
+            path = "/".join(("", start, body)).replace("//", "/")
+            deep = isdir is None or re.search(r"[*?\[\\]", body) is not None or isdir(path)
+            if len(names) > _DEEPEST_GLOB or _meet(names, parts, dots=dots, deep=deep):
                 return True
         return False
 
 
-def _meet(names: list[str], parts: list[str], *, inside: bool) -> bool:
-    """Whether two lists of patterns of names may be about the same path."""
-    if not parts:
-        return True  # a denied folder is denied with its content
-    if parts[0] == "**":
-        return _meet(names, parts[1:], inside=inside) or (
-            bool(names) and _meet(names[1:], parts, inside=inside)
-        )
-    if not names:
-        return inside
-    if names[0] == "**":
-        return _meet(names[1:], parts, inside=inside) or _meet(names, parts[1:], inside=inside)
-    return _overlap(names[0], parts[0]) and _meet(names[1:], parts[1:], inside=inside)
+def _meet(names: list[str], parts: list[str], *, dots: bool, deep: bool) -> bool:
+    """Whether two lists of patterns of names may be about the same path.
+
+    Args:
+        names: the patterns of the shell, or of a search.
+        parts: the patterns of a rule.
+        dots: whether a last name that begins with a wildcard may begin with a dot.
+        deep: whether the names may go on behind the last part, into a denied folder.
+    """
+    known: dict[tuple[int, int], bool] = {}
+
+    def meet(one: int, other: int) -> bool:
+        if other == len(parts):
+            return deep or names[one:] in ([], ["**"])
+        if (one, other) not in known:
+            known[one, other] = False
+            known[one, other] = look(one, other)
+        return known[one, other]
+
+    def look(one: int, other: int) -> bool:
+        if parts[other] == "**":
+            return meet(one, other + 1) or (one < len(names) and meet(one + 1, other))
+        if one == len(names):
+            return False
+        hidden = not dots and parts[other].startswith(".")
+        is_last = one == len(names) - 1
+        if names[one] == "**":
+            return meet(one + 1, other) or (not hidden and meet(one, other + 1))
+        if hidden and is_last and names[one][0] in "*?[":
+            return False
+        return _overlap(names[one], parts[other]) and meet(one + 1, other + 1)
+
+    return meet(0, 0)
 
 
 def _overlap(one: str, other: str) -> bool:

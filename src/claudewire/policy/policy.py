@@ -132,6 +132,11 @@ class Policy:
             cwd: the working directory of this use; by default that of the policy, else that of
                 this process.
         """
+        given: object = input  # it comes from a model
+        if not isinstance(given, Mapping):
+            decision = self.decide(tool_name, {}, cwd=cwd)
+            odd = Decision("ask", "its input is not an object", None, tool_name)
+            return odd if decision.allows else decision
         here = self.cwd or os.getcwd() if cwd is None else self._absolute(cwd, os.getcwd())
         key = (tool_name, here, *input, *input.values())
         try:
@@ -182,7 +187,7 @@ class Policy:
             return Decision("ask", reason, rule, use.tool)
         if self.mode == "plan" and use.facts.kind == "edit":
             return Decision("ask", "nothing is edited unasked in the mode plan", rule, use.tool)
-        doubt = None if use.is_spelled_out(rule) else denied or asked
+        doubt = None if use.is_spelled_out(rule) else denied or asked or self._open(use)
         return doubt or Decision("allow", f"`{rule}` allows it: {why}", rule, use.tool)
 
     def _by_default(self, use: ToolUse, why: str, doubt: Decision | None) -> Decision:
@@ -195,7 +200,15 @@ class Policy:
             return Decision("ask", "it is a question to a person", None, use.tool)
         if why_not := use.why_always_ask():
             return Decision("ask", why_not, None, use.tool)
+        doubt = doubt or self._open(use)
         return doubt or Decision("allow", allowed, None, use.tool)
+
+    def _open(self, use: ToolUse) -> Decision | None:
+        """Ask about a command beside rules that cannot hold for it."""
+        if use.commands is None:
+            return None
+        why = use.commands.why_open((*self.deny, *self.ask), self.allow)
+        return Decision("ask", why, None, use.tool) if why else None
 
     def _by_mode(self, use: ToolUse) -> str | None:
         """Why the mode allows a use that no rule is about; None if it does not."""

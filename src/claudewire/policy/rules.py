@@ -105,6 +105,12 @@ class Rule:
         return _path(self.content) if self.content and self.facts.kind in ("read", "edit") else None
 
     @property
+    def is_about_files(self) -> bool:
+        """Whether it is about files, also in commands."""
+        path = self.path
+        return path is not None and not path.negated and self.tool in ("Read", "Edit", "Write")
+
+    @property
     def domain(self) -> str | None:
         """The host, of a rule for the web."""
         if self.facts.kind != "fetch" or not self.content or not self.content.startswith("domain:"):

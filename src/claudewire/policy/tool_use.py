@@ -40,12 +40,14 @@ class ToolUse:
         value = given.get(self.facts.content)
         if value is None and self.facts.kind == "skill":
             value = given.get("command")
+        self.is_odd: bool = value is not None and not isinstance(value, str)
         self.content: str = value if isinstance(value, str) else ""
         self.is_too_long: bool = len(self.content) > LONGEST
         self.commands: CommandUse | None = None
         self.paths: FileUse | None = None
         if self.facts.kind == "command":
-            self.commands = CommandUse(tool, self.content, context)
+            text = value if isinstance(value, str) else None
+            self.commands = CommandUse(tool, text, context)
         elif self.facts.kind in ("read", "edit"):
             self.paths = FileUse(tool, given, context)
 
@@ -59,14 +61,15 @@ class ToolUse:
         if named and rule.matches_parameter(self.given):
             return Finding(Match.YES, str(rule.content))
         if rule.path is not None:
-            about_files = self.paths or self.commands
-            return about_files.match_path(rule, behavior) if about_files else NO_MATCH
+            if self.paths is not None:
+                return self.paths.match_path(rule, behavior)
+            return self.commands.match_path(rule) if self.commands else NO_MATCH
         return self._match_content(rule) if named else NO_MATCH
 
     def _match_content(self, rule: Rule) -> Finding:
         if self.commands is not None:
             return self.commands.match(rule)
-        if self.is_too_long:
+        if self.is_too_long or self.is_odd:
             return Finding(Match.MAYBE, self.content)
         look = {
             "fetch": self._match_host,
@@ -91,7 +94,7 @@ class ToolUse:
 
     def _match_skill(self, rule: Rule) -> Finding:
         assert rule.content is not None
-        name = self.content.removeprefix("/")
+        name = self._skill_name()
         caught = wildcard(_OPEN_END.sub("", rule.content)).fullmatch(name)
         caught = caught or wildcard(rule.content).fullmatch(self._skill_text())
         return Finding(Match.YES, name) if caught else NO_MATCH
@@ -161,8 +164,12 @@ class ToolUse:
                 return Verdict(rule, "this skill is allowed")
         return Verdict(None, "no rule allows this skill")
 
+    def _skill_name(self) -> str:
+        """Return the name as the CLI looks it up: without blanks around it, and without a slash."""
+        return self.content.strip().removeprefix("/").strip()
+
     def _skill_text(self) -> str:
-        name = self.content.removeprefix("/")
+        name = self._skill_name()
         arguments = self.given.get("args")
         return f"{name} {arguments}".strip() if isinstance(arguments, str) else name
 

@@ -115,8 +115,10 @@ ASKED = r"""
     no rule allows ⇒ pack src/a $X ‖ =git status ‖ nohup zap ‖ xargs zap ‖ sudo -u x apt update
     no rule allows ⇒ tool x ‖ nice -n 4 tool x ‖ sudo zap ‖ bash -c 'git status' ‖ eval git status
     no rule allows ⇒ exec git status ‖ * --version ‖ npm run test x ‖ make chec
-    not certain whether `Bash(git log --all:*)` applies: `git log $X` ⇒ git log $X
+    not certain whether ⇒ git log $X
     whether `Read(secrets/**)` ⇒ pack src/* dst ‖ pack src/a$X dst
+    no rule allows ⇒ echo 'rm x' | sh ‖ echo rm x | timeout 5 sh
+    may evaluate ⇒ printf -v 'a[$(rm x)]' y
     `zap` ⇒ git status && zap ‖ zap && git status ‖ git status; zap ‖ git status;zap
     `zap` ⇒ git status | zap ‖ git status |& zap ‖ git status || zap ‖ git status & zap
     `zap` ⇒ git status⏎zap ‖ git status #⏎zap ‖ git status \⏎; zap ‖ git status $(zap)
@@ -205,9 +207,9 @@ DENIED = r"""
     rm x ⇒ FOO=1 rm x ‖ env rm x ‖ env -i FOO=1 rm x ‖ sudo rm x ‖ sudo -u root rm x
     rm x ⇒ timeout 5 rm x ‖ nice rm x ‖ nohup rm x ‖ time rm x ‖ command rm x ‖ exec rm x
     rm x ⇒ bash -c 'rm x' ‖ sh -c "git status; rm x" ‖ bash <<EOF⏎rm x⏎EOF ‖ bash <<< 'rm x'
-    rm x ⇒ nohup bash <<< 'rm x' ‖ echo 'rm x' | sh ‖ echo rm x | timeout 5 sh ‖ eval 'rm x'
+    rm x ⇒ nohup bash <<< 'rm x' ‖ eval 'rm x'
     rm x ⇒ eval rm x ‖ sudo bash -c 'rm x' ‖ xargs sh -c 'rm x' ‖ trap 'rm x' EXIT
-    rm x ⇒ { rm x; } 2>/dev/null ‖ ! rm x ‖ [[ a ]]; rm x ‖ printf -v 'a[$(rm x)]' y
+    rm x ⇒ { rm x; } 2>/dev/null ‖ ! rm x ‖ [[ a ]]; rm x
     rm ⇒ xargs rm ‖ ls | xargs -n1 rm ‖ git status 'a⏎rm x; '$(rm x
     rm {} ⇒ find . -exec rm {} \;
     /bin/rm x ⇒ /bin/rm x
@@ -222,7 +224,7 @@ DENIED = r"""
     `Read(secrets/**)` ⇒ cat secrets/key
     Read(secrets ⇒ cat ./a/../secrets/key ‖ cd secrets && cat key ‖ git status < secrets/key
     Read(secrets ⇒ git status 3<> secrets/key ‖ git status &> secrets/key
-    Read(secrets ⇒ git status >| secrets/key ‖ echo x > secrets/key ‖ grep -f=secrets/key x
+    Read(secrets ⇒ git status >| secrets/key ‖ echo x > secrets/key ‖ grep -f secrets/key x
 """
 
 ODD = [

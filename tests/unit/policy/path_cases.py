@@ -195,7 +195,7 @@ CASE_AND_ACCENTS = [
 DENIALS = [
     denied("@cwd/.env", "Read(.env)", "the file"),
     denied("@cwd/a/.env", "Read(.env)", "at any depth"),
-    denied("@cwd/a/.env", "Read(./.env)", "also behind a dot, to deny"),
+    not_denied("@cwd/a/.env", "Read(./.env)", "behind a dot it is that one file"),
     not_denied("@cwd/a/.env", "Read(/.env)", "but not behind a slash"),
     not_denied("@home/.env", "Read(.env)", "nor outside"),
     denied("@home/.env", "Read(//**/.env)", "unless it says everywhere"),

@@ -37,18 +37,15 @@ def numbered(count: int, text: str, between: str = "; ") -> str:
     [
         pytest.param(lambda n: "ls " + "a" * (n - 3), 10_000, id="characters"),
         pytest.param(lambda n: "ls" + " a" * (n - 1), 1000, id="words"),
-        pytest.param(lambda n: "echo" + " $(echo)" * n, 499, id="words in substitutions"),
+        pytest.param(lambda n: "echo" + " $(echo)" * n, 399, id="words in substitutions"),
         pytest.param(lambda n: "( " * n + "ls" + " )" * n, 29, id="groups"),
         pytest.param(lambda n: "echo " + "$(echo " * n + ")" * n, 29, id="substitutions"),
         pytest.param(lambda n: "echo " + "${x:-" * n + "}" * n, 29, id="braces"),
         pytest.param(lambda n: "! " * n + "ls", 29, id="negations"),
         pytest.param(lambda n: numbered(n, "ls -{}"), 400, id="commands"),
-        pytest.param(lambda n: "nohup -x" + " a" * (n - 2), 64, id="words behind a runner"),
-        pytest.param(lambda n: "find /x" + r" -exec a {} \;" * n, 64, id="commands of find"),
         pytest.param(in_shells, 4, id="shells in shells"),
         pytest.param(lambda n: "cat " + numbered(n, "f{}", " "), 200, id="files"),
         pytest.param(lambda n: "cd a; cat " + numbered(n, "f{}", " "), 100, id="in two folders"),
-        pytest.param(lambda n: "cat " + "=".join(["a"] * n), 2000, id="pieces of a word"),
         pytest.param(lambda n: numbered(n, "cd /d{}") + "; cat x", 8, id="folders"),
     ],
 )
@@ -64,13 +61,6 @@ def test_fragments_are_analysed_up_to_a_limit() -> None:
     for count, behavior in ((399, "deny"), (400, "ask")):
         command = f"'; {numbered(count, 'a{}')}; rm b"
         assert OPEN.decide("Bash", {"command": command}).behavior == behavior
-
-
-def test_words_behind_a_shell_are_analysed_up_to_a_limit() -> None:
-    policy = Policy(["Bash"], deny=["Bash(git push:*)"], cwd="/work", realpath=str)
-    for count, behavior in ((59, "deny"), (60, "allow")):
-        command = "zsh -c ls" + " a" * count + " git push"
-        assert policy.decide("Bash", {"command": command}).behavior == behavior
 
 
 def test_commands_behind_find_are_allowed_up_to_a_limit() -> None:

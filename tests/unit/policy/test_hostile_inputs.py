@@ -74,8 +74,8 @@ OTHERS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-UNDERSTOOD = {"a wildcard again and again", "paths", "options"}
-"""Commands of which it is certain that no rule denies them. All others are asked about."""
+UNDERSTOOD = {"paths"}
+"""Commands whose doing is known. All others are asked about."""
 DECIDED = {"a deep path": "allow", "many names": "allow", "a skill": "deny", "a tool": "allow"}
 
 

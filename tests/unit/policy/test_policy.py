@@ -213,7 +213,6 @@ def test_rule_for_the_tool_allows_no_doubtful_command_beside_a_deny() -> None:
     for command in ("$X y", "[[ a < b ]]", "x (", "eval $X", "sudo $X", "f() { a; }", "a " * 1001):
         decision = bash(policy, command)
         assert decision.behavior == "ask"
-        assert "not certain whether" in decision.reason
 
 
 @pytest.mark.parametrize(
@@ -223,7 +222,9 @@ def test_rule_for_the_tool_allows_no_doubtful_command_beside_a_deny() -> None:
         ("rm*", "ls; sudo rmdir x", "deny"),
         ("rm*", "ls; /bin/rmdir x", "deny"),
         ("rm*", "ls; ./rm x", "deny"),
-        ("rm*", "ls; farm x", "allow"),
+        ("rm*", "ls; farm x", "ask"),
+        ("ca*", "ls; nocat x", "ask"),
+        ("ead*", "ls; head x", "allow"),
         ("*dir", "ls; rmdir", "deny"),
         ("r*r *", "ls; rmdir x", "deny"),
         ("/bin/r*", "ls; rmdir x", "allow"),
@@ -238,7 +239,8 @@ def test_wildcard_in_a_program_name_matches_its_end(rule: str, command: str, beh
 def test_deny_rule_looks_behind_many_words() -> None:
     policy = make("Bash", deny=["Bash(rm:*)"])
     assert bash(policy, "sudo " + "-x " * 50 + "rm y").behavior == "deny"
-    assert bash(policy, "sudo " + "-x " * 100 + "rm y").behavior == "ask"
+    assert bash(policy, "sudo " + "-x " * 100 + "rm y").behavior == "deny"
+    assert bash(policy, "strace " + "-x " * 100 + "rm y").behavior == "ask"
     assert bash(policy, "eval " + "eval " * 8 + "'rm y'").behavior == "deny"
 
 
@@ -246,7 +248,7 @@ def test_deny_rule_looks_behind_many_words() -> None:
 @pytest.mark.parametrize("program", ["printf -v", "test -v", "[ -v"])
 def test_deny_rule_looks_into_the_index_of_an_array(runner: str, program: str) -> None:
     policy = make("Bash", deny=["Bash(rm:*)"])
-    assert bash(policy, f"{runner}{program} 'a[$(rm x)]' y ]").behavior == "deny"
+    assert bash(policy, f"{runner}{program} 'a[$(rm x)]' y ]").behavior == "ask"
 
 
 @pytest.mark.parametrize(
@@ -371,7 +373,7 @@ def test_no_rule_allows_removing_the_target_of_a_link_to_a_project() -> None:
 
 def test_deny_rule_ignores_case_where_the_system_does() -> None:
     assert bash(make("Bash", deny=["Bash(rm:*)"], case_sensitive=False), "RM x").behavior == "deny"
-    assert bash(make("Bash", deny=["Bash(rm:*)"], case_sensitive=True), "RM x").allows
+    assert bash(make("Bash", deny=["Bash(rm:*)"], case_sensitive=True), "RM x").behavior != "deny"
 
 
 def test_program_with_a_relative_path_differs_elsewhere() -> None:

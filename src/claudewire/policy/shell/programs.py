@@ -52,6 +52,13 @@ _SAFE_VARIABLES = names_in("""
     PYTHONUTF8 RAILS_ENV RUST_BACKTRACE RUST_LOG TZ
     """)
 """Variables that change the looks of a program. Any other may change the programs that run."""
+_SAFE_VALUE = re.compile(r"(?!.*\.\.)[\w,=:.+-]*(?:/\w+)?", re.ASCII)
+"""Some programs take another value for a path, or for code."""
+_OF_PROJECT = names_in("""
+    API_KEY API_URL APP_ENV BASE_URL BRANCH COMMIT COUNT DATABASE_URL DATE DEBUG DIR FILE FLASK_ENV
+    LOG_LEVEL NAME OUT OUTPUT PORT RESULT SRC STATUS TAG TARGET TOKEN URL VERBOSE VERSION
+    """)
+"""Variables that only code of the project reads."""
 
 _LOCALE = re.compile(r"LANG|LC_[A-Z]+")
 _SAFE_LOCALE = re.compile(r"|C|POSIX|[\w@-]*\.(?:UTF-?8|utf-?8)", re.ASCII)
@@ -81,7 +88,9 @@ def why_not_set(assignment: Assignment, words: Words) -> str | None:
         words: the command that it is set for; empty if it holds from here on.
     """
     name, value = assignment.name, assignment.value
-    if name in _SAFE_VARIABLES or (not words and PLAIN_NAME.fullmatch(name)):
+    if name in _OF_PROJECT or (not words and PLAIN_NAME.fullmatch(name)):
+        return None
+    if name in _SAFE_VARIABLES and value.static and _SAFE_VALUE.fullmatch(value.text):
         return None
     if name == "IFS" and words and words[0].text == "read" and is_harmless(Command(words)):
         return None
@@ -307,7 +316,7 @@ def only_exactly(words: Words, pinned: Words) -> str | None:
     is_odd = name in ("test", "[") and not is_plain_test(words)
     if is_odd and any(_may_be(word, _TEST_EVALUATES) for word in arguments):
         return f"{name!r} may evaluate its operands"
-    if name == "printf" and not _prints_plainly(arguments):
+    if name == "printf" and not prints_plainly(arguments):
         return "'printf' may evaluate its arguments"
     return None
 
@@ -332,7 +341,8 @@ def _may_be(word: Word, options: frozenset[str]) -> bool:
     return not word.static or word.text in options
 
 
-def _prints_plainly(arguments: Words) -> bool:
+def prints_plainly(arguments: Words) -> bool:
+    """Whether `printf` evaluates none of its arguments."""
     if not arguments or not arguments[0].static:
         return False
     form, values = arguments[0].text, arguments[1:]

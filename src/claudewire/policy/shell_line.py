@@ -1,0 +1,443 @@
+"""A command line as a whole: its commands in their order, the files that they open, and doubts.
+
+Rules that deny compare every command that the line names or starts, and every file that it opens.
+`why_open()` says once for each line why a bare `Bash` does not allow it beside such rules.
+"""
+
+from __future__ import annotations
+
+import functools
+import posixpath
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from .file_use import UseContext
+from .paths import ResolvedPath, is_protected, normal
+from .rules import Rule
+from .shell.doing import Doing, Opened, describe, is_glob
+from .shell.parser import parse
+from .shell.patterns import Match
+from .shell.programs import EVALUATORS, RUNNERS, SHELLS, UNKNOWN, Words, basename, why_not_set
+from .shell.script import Assignment, Command, Script, Word, fragments, names_in
+
+_MOST_COMMANDS = 400
+_MOST_WORDS = 64
+"""Words behind a program that runs others to analyse as commands."""
+_DEEPEST = 4
+"""Nested commands and shells to analyse."""
+_MOST_FILES = 200
+"""More files make it uncertain what a line does."""
+
+_TAKE_TEXT = SHELLS | (EVALUATORS - {"."}) | names_in("entr env flock parallel script ssh su watch")
+"""Programs that evaluate a text as a command line."""
+_IN_GROUPS = re.compile(r"[()]|(?<!\S)\{(?!\})|\b(?:do|then|else)\b")
+_WITHOUT_ORDER = re.compile(r"\b(?:for|while|until)\b|(?<![&><|])&(?![&>])")
+_VARIABLE = re.compile(r'"?\$(?:(\w+)|\{(\w+)\})"?')
+_SETS = re.compile(r"\bread\b|\bprintf\b|:?=")
+_LOG = re.compile(r".*\.log")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One command of a line.
+
+    Attributes:
+        command: the command.
+        doing: what it does.
+        outer: the commands that run it, from the outside.
+    """
+
+    command: Command
+    doing: Doing
+    outer: tuple[Words, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file that a line opens, where it leads.
+
+    Attributes:
+        shown: how it was written.
+        opened: how it is opened.
+        forms: where it leads; empty if it may be any file.
+        clear: whether these are all the places where it may lead.
+    """
+
+    shown: str
+    opened: Opened
+    forms: tuple[str, ...] = ()
+    clear: bool = True
+
+    def match(self, rule: Rule, context: UseContext) -> Match:
+        """Whether a rule that denies or asks matches this file, or one in this folder."""
+        opened, pattern = self.opened, rule.path
+        assert pattern is not None
+        # A file that must not be read must not be written either.
+        touched = opened.writes
+        if rule.tool == "Read":
+            touched = max(opened.reads, opened.writes, key=lambda it: it.value)
+        if touched is Match.NO:
+            return Match.NO
+        globs = is_glob(opened.word)
+        if context.matches(rule, self.forms, forbids=True):
+            return touched if opened.whole and not globs else Match.MAYBE
+        if not self.forms or not self.clear:
+            return Match.MAYBE
+        # What is written into a folder does not show what else is in it.
+        inside = opened.below and (rule.tool != "Read" or opened.reads is not Match.NO)
+        roots = context.roots(rule, forbids=True)
+        for form in self.forms:
+            if globs and pattern.meets(form, roots, dots=False, isdir=context.isdir):
+                return Match.MAYBE
+            if inside and context.reaches_into(
+                form, pattern, roots, opened.below, dots=opened.dots
+            ):
+                return Match.MAYBE
+        return Match.NO
+
+
+class Line:
+    """The commands of a line, also those behind others.
+
+    Args:
+        text: the line.
+        context: the context of the use.
+    """
+
+    def __init__(self, text: str, context: UseContext) -> None:
+        self.text = text
+        self.context = context
+        self.script: Script = parse(text)
+        self.commands: dict[Words, None] = {}
+        self.steps: list[Step] = []
+        self.doubts: list[str] = []
+        self._names: list[Opened] | None = []
+        self._read(self.script, text, (), 0)
+
+    # --- its commands ----------------------------------------------------------------------------
+
+    def _read(self, script: Script, text: str, outer: tuple[Words, ...], depth: int) -> None:
+        if not script.certain:
+            self.doubts.append(f"it cannot be parsed with certainty: {script.doubts[0]}")
+            self._guess(text)
+        for command in script.commands:
+            if not command.words:
+                self._add_step(Step(command, Doing(), outer))
+                continue
+            if depth == 0 and not command.piped and not _IN_GROUPS.search(text):
+                self._names = []
+            self._walk(command, script, outer, depth)
+
+    def _walk(self, command: Command, script: Script, outer: tuple[Words, ...], depth: int) -> None:
+        if depth > _DEEPEST or len(self.steps) >= _MOST_COMMANDS:
+            self.doubts.append("it runs too many commands, one behind another")
+            return
+        words = tuple(self._with_head(word, script) for word in command.words)
+        doing = describe(replace(command, words=words))
+        self._add(command.words, behind=bool(doing.why))
+        self._add_step(Step(command, doing, outer))
+        for file in doing.scripts:
+            self._add((file,))
+        outer = (*outer, command.words)
+        names = self._names
+        if basename(command.words[0]) == "xargs":
+            given = any(it.kind in ("in", "here") for it in command.redirects)
+            doing.passes = None if given or not command.piped else names
+        for inner in doing.inner:
+            if doing.passes and all(it.word.head or it.word.text != "." for it in doing.passes):
+                inner = tuple(map(_never_option, inner))
+            self._walk(replace(command, words=inner, assignments=()), script, outer, depth + 1)
+        for text in doing.texts:
+            self._read(parse(text), text, outer, depth + 1)
+        self._hear(command, doing, script)
+        self._names = _names_after(command, doing, names)
+
+    def _add_step(self, step: Step) -> None:
+        self.steps.append(step)
+        for redirect in step.command.redirects:
+            if redirect.kind in ("in", "out"):
+                writes = redirect.kind == "out"
+                (step.doing.write if writes else step.doing.read)(redirect.target)
+                nowhere = re.match(r"/dev/(?:null|std)", redirect.target.text)
+                is_log = _LOG.fullmatch(redirect.target.text)
+                step.doing.written |= writes and not nowhere and not is_log
+
+    def _with_head(self, word: Word, script: Script) -> Word:
+        """Note with what a variable of a loop certainly begins."""
+        values = self._loop(word, script)
+        heads = [it.text if it.static else it.head for it in values]
+        if values and all(head and head[0] != "-" for head in heads):
+            return replace(word, head=heads[0])
+        return word
+
+    def _loop(self, word: Word, script: Script) -> tuple[Word, ...]:
+        found = _VARIABLE.fullmatch(word.raw)
+        name = (found[1] or found[2]) if found else ""
+        values = script.loops.get(name, ())
+        sets = (it.name for command in script.commands for it in command.assignments)
+        if name in sets or any(
+            it.words[:1] and it.words[0].text == "read" for it in script.commands
+        ):
+            return ()
+        plain = all(it.static and not re.search(r"\s", it.text) for it in values)
+        return values if plain or word.raw.startswith('"') else ()
+
+    def _add(self, words: Words, *, behind: bool = True) -> None:
+        """Note a command, and those that may stand behind a program that runs others."""
+        self.commands[words] = None
+        name = basename(words[0])
+        if name.startswith("git-"):
+            self.commands[Word("git", "git"), Word(name[4:], name[4:]), *words[1:]] = None
+        if not behind:
+            return
+        if name in RUNNERS | EVALUATORS | SHELLS or re.fullmatch(r"ld[-.].*so[.\d]*", name):
+            for index in range(1, min(len(words), _MOST_WORDS)):
+                self.commands[words[index:]] = None
+
+    def _guess(self, text: str) -> None:
+        for fragment in fragments(text)[:_MOST_COMMANDS]:
+            self._add(tuple(Word(part, part) for part in fragment))
+
+    def _hear(self, command: Command, doing: Doing, script: Script) -> None:
+        """Note texts that a program gets: a shell runs them, another one may."""
+        here = [it.target.text for it in command.redirects if it.kind == "here"]
+        here += script.heredocs if here else ()
+        if doing.runs or doing.why:
+            doing.told += here
+        for assignment in command.assignments:
+            doing.told.append(assignment.value.text)
+        if any(basename(word) in _TAKE_TEXT for word in command.words):
+            given = [word.text for word in command.words[1:_MOST_WORDS] if word.static]
+            texts = [" ".join(given), *given, *here]
+            for text in dict.fromkeys(texts):
+                for part in dict.fromkeys((text, re.sub(r"^-\w*?[cS]|^--[\w-]+=", "", text))):
+                    self._note_code(part)
+
+    def _note_code(self, text: str) -> None:
+        script = parse(text)
+        for command in script.commands:
+            if command.words:
+                self._add(command.words)
+        if not script.certain:
+            self._guess(text)
+
+    # --- what is not certain ---------------------------------------------------------------------
+
+    def why_open(self, has_rule: Callable[[Step], bool]) -> str:
+        """Return why it is not known what the line does; empty if it is known.
+
+        Args:
+            has_rule: whether a command has an allow rule of its own.
+        """
+        if self.doubts:
+            return self.doubts[0]
+        for step in self.steps:
+            why = step.doing.why or self._why_elsewhere(step) or self._why_set(step)
+            if why and not has_rule(step):
+                shown = step.command.source or " ".join(it.raw for it in step.command.words)
+                return f"`{shown}`: {why}"
+        return self._why_protected() or self._why_own_code()
+
+    def _why_elsewhere(self, step: Step) -> str:
+        for file in step.doing.scripts:
+            for place in self.directories or [""]:
+                path = self.context.resolve(file.text, cwd=place or None)
+                inside = self.context.contains(path) or file.text.startswith("/tmp/")
+                if not inside or not (place or file.text.startswith("/")):
+                    return f"{file.raw!r} is not in a working directory"
+        for module in step.doing.modules:
+            folder = module.partition(".")[0]
+            isdir = self.context.isdir
+            if isdir is None or not any(
+                isdir(f"{place}/{folder}") for place in self.directories or []
+            ):
+                return f"it is not known whether the module {module!r} is of the project"
+        return ""
+
+    def _why_set(self, step: Step) -> str:
+        for assignment in (*step.command.assignments, *step.doing.sets):
+            why = why_not_set(assignment, step.command.words)
+            if why is not None and not self._is_of_project(assignment):
+                return why
+        return ""
+
+    def _is_of_project(self, assignment: Assignment) -> bool:
+        name, value = assignment.name, assignment.value
+        if name == "PYTHONPATH":
+            parts = value.text.replace("$PYTHONPATH", "").split(":")
+            return value.text.startswith(("$P", "/", *"abcdefghijklmnopqrstuvwxyz.")) and all(
+                self.context.contains(self.context.resolve(part or ".")) for part in parts
+            )
+        return False
+
+    def _why_protected(self) -> str:
+        for file in self.files if self.context.protect else ():
+            paths = ResolvedPath(file.shown, file.forms)
+            if file.opened.writes is Match.YES and is_protected(paths):
+                return f"{file.shown!r} is protected: code in it may run later"
+        return ""
+
+    def _why_own_code(self) -> str:
+        """Return why it may run code that it has written; empty if it cannot."""
+        written = bool(_WITHOUT_ORDER.search(self.text)) and any(
+            it.doing.written for it in self.steps
+        )
+        for step in self.steps:
+            if step.doing.runs and (
+                written or any(_LOG.fullmatch(it.text) for it in step.doing.scripts)
+            ):
+                return f"`{step.command.source}` may run a file that the line has written"
+            written = written or step.doing.written
+        return ""
+
+    # --- its files -------------------------------------------------------------------------------
+
+    @functools.cached_property
+    def directories(self) -> list[str] | None:
+        """Where its commands may run; None if that is not certain."""
+        return directories_of(self, self.context)
+
+    @functools.cached_property
+    def files(self) -> list[File]:
+        """The files that it opens."""
+        found: dict[File, None] = {}
+        places = self.directories
+        for step in self.steps:
+            for opened in step.doing.opened:
+                for it in self._meant(opened, step):
+                    found[self._followed(it, places)] = None
+                if len(found) * len(places or "1") > _MOST_FILES:
+                    anything = Opened(UNKNOWN, Match.YES, Match.YES)
+                    return [*found, File("…", anything)]
+        return list(found)
+
+    def _meant(self, opened: Opened, step: Step) -> Iterator[Opened]:
+        """Replace the variable of a loop, and the names that `find` and `xargs` pass on."""
+        word = opened.word
+        if word.static or is_glob(word):
+            yield opened
+        elif values := self._loop(word, self.script):
+            yield from (opened._replace(word=it) for it in values)
+        elif (passed := self._passed(step)) is None or not _is_passed(word):
+            yield opened
+        else:
+            for it in passed:
+                below = "/".join(part for part in (it.below, opened.below) if part)
+                yield opened._replace(word=it.word, below=below, dots=it.dots)
+
+    def _passed(self, step: Step) -> list[Opened] | None:
+        if not step.outer:
+            return None
+        by_words = {it.command.words: it.doing.passes for it in self.steps}
+        return next((by_words[it] for it in reversed(step.outer) if by_words.get(it)), None)
+
+    def _followed(self, opened: Opened, places: list[str] | None) -> File:
+        word = opened.word
+        if not (word.static or is_glob(word)) or (places is None and word.text[:1] != "/"):
+            return File(word.raw, opened)
+        places = places or [self.context.cwd]
+        paths = [self.context.resolve(word.text, cwd=place) for place in places]
+        forms = dict.fromkeys(form for path in paths for form in path.all_forms)
+        return File(word.raw, opened, tuple(forms), all(path.forms for path in paths))
+
+
+def _is_passed(word: Word) -> bool:
+    return word.text == UNKNOWN.text or "{}" in word.text
+
+
+def _never_option(word: Word) -> Word:
+    return replace(word, head="./") if not word.static and _is_passed(word) else word
+
+
+def _names_after(
+    command: Command, doing: Doing, before: list[Opened] | None
+) -> list[Opened] | None:
+    """Return the files whose names the next command of a pipe may get; None for other texts."""
+    given = any(it.kind in ("in", "here") for it in command.redirects)
+    if given or before is None or doing.why:
+        return None
+    if doing.filters:
+        return before if command.piped else None
+    return None if doing.lists is None else [*before, *doing.lists]
+
+
+# --- directories ----------------------------------------------------------------------------------
+
+_MOST_DIRECTORIES = 8
+"""More directories make it uncertain where a command runs."""
+_MOVERS = names_in("cd pushd popd chdir")
+_SETS_DIRECTORY = re.compile(r"(?:HOME|CDPATH|cdpath|PWD|OLDPWD)\+?=")
+"""Variables that say where `cd` and `~` lead."""
+
+
+def directories_of(line: Line, context: UseContext) -> list[str] | None:
+    """List the directories that relative paths may refer to; None if that is not certain.
+
+    Each `cd` may run or not, so each may add to every other.
+    """
+    found = {context.cwd: None}
+    sets = (it.name for step in line.steps for it in (*step.command.assignments, *step.doing.sets))
+    if any(_SETS_DIRECTORY.match(f"{name}=") for name in sets):
+        return None
+    for words in line.commands:
+        if any(_SETS_DIRECTORY.match(word.text) for word in words):
+            return None
+        if basename(words[0]) not in _MOVERS:
+            continue
+        folder = _folder_of(words, context)
+        if folder is None or len(found) > _MOST_DIRECTORIES:
+            return None
+        found |= {normal(posixpath.join(directory, folder)): None for directory in found}
+    return list(found)
+
+
+def _folder_of(words: Words, context: UseContext) -> str | None:
+    """Return where a `cd` leads; None if shells disagree, or links may lead elsewhere."""
+    operands = [word for word in words[1:] if word.text not in ("--", "-L")]
+    if not operands:
+        return context.home
+    target = operands[0]
+    # Behind the name of a link, `..` is not where it seems to be.
+    climbs = re.search(r"[^./][^/]*/+\.\.(?:/|$)", target.text)
+    if len(operands) > 1 or not target.static or target.text[:1] in ("", "-") or climbs:
+        return None
+    return context.home + target.text[1:] if target.tilde else target.text
+
+
+# --- removals -------------------------------------------------------------------------------------
+
+_REMOVERS = names_in("rm rmdir")
+_EVERYTHING = re.compile(r"\*+|\?\*|\.\*|\.\[!\.\]\*|\{.*\}")
+
+
+def critical_removal(line: Line, context: UseContext) -> str | None:
+    """Find a command that removes a whole home, root or project directory."""
+    removals = [words for words in line.commands if basename(words[0]) in _REMOVERS]
+    if not removals:
+        return None
+    kept = {"/", context.home, context.base, context.cwd, *context.directories}
+    kept |= {normal(context.realpath(path)) for path in kept}
+    for words in removals:
+        targets = (_removed(word, context) for word in words[1:] if word.raw[:1] != "-")
+        if any(target is None or _is_critical(target, kept) for target in targets):
+            return " ".join(word.raw for word in words)
+    return None
+
+
+def _removed(word: Word, context: UseContext) -> ResolvedPath | None:
+    """Resolve the target of a removal; None if it is unknown."""
+    folder, _, name = word.text.rpartition("/")
+    if re.match(r"[$`]", folder or word.text):
+        return None  # If the variable is empty, this is the root.
+    target = word.text
+    if not word.static and _EVERYTHING.fullmatch(name):
+        target = folder or ("/" if target.startswith("/") else ".")
+    return context.resolve(target)
+
+
+def _is_critical(path: ResolvedPath, kept: set[str]) -> bool:
+    return any(
+        form.count("/") < 2 or any(f"{directory}/".startswith(f"{form}/") for directory in kept)
+        for form in path.forms
+    )
