@@ -94,7 +94,7 @@ class UseContext:
         return ResolvedPath(path, tuple(dict.fromkeys(forms)), tuple(suspected), problem)
 
     def reaches_into(
-        self, path: str, pattern: PathPattern, roots: Iterable[str], below: str, *, dots: bool
+        self, path: str, pattern: PathPattern, roots: Iterable[str], inside: str, *, dots: bool
     ) -> bool:
         """Whether a path may contain a file that a denying pattern matches.
 
@@ -102,12 +102,12 @@ class UseContext:
             path: an absolute path.
             pattern: the pattern of the rule.
             roots: what its anchor is.
-            below: a pattern of the looked at files, relative to the path.
+            inside: a pattern of the looked at files, relative to the path.
             dots: whether these may begin with a dot.
         """
-        if not pattern.meets(f"{path.rstrip('/')}/{below}", roots, dots=dots, isdir=self.isdir):
+        if not pattern.meets(f"{path.rstrip('/')}/{inside}", roots, dots=dots, isdir=self.isdir):
             return False
-        if pattern.is_above(path, roots):
+        if any(below(it, path) is not None for it in (self.cwd, self.base, self.home)):
             return True
         # On another machine only the name can tell.
         is_file = "." in path.rpartition("/")[2][1:]

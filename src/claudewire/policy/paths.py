@@ -188,20 +188,6 @@ class PathPattern:
             return True
         return forbids and re.fullmatch(r"[^/]+/\*\*", inner) is not None
 
-    def is_above(self, directory: str, roots: Iterable[str]) -> bool:
-        """Whether a directory is above the place where a forbidding rule begins to be a pattern."""
-        directory = fold(directory, invisible=True)
-        for root in roots:
-            start = fold(climb(root, self.up), invisible=True)
-            if not self._floats(self.body, forbids=True):
-                body = fold(self.body, invisible=True)
-                plain = re.split(r"[*?\[\\]", body)[0]
-                plain = plain if plain == body else plain.rpartition("/")[0]
-                start = f"{start.rstrip('/')}/{plain}".rstrip("/") or "/"
-            if below(start, directory) is not None:
-                return True
-        return False
-
     def meets(
         self,
         glob: str,

@@ -19,7 +19,7 @@ from .shell.doing import Doing, Opened, describe, is_glob
 from .shell.parser import parse
 from .shell.patterns import Match
 from .shell.programs import EVALUATORS, RUNNERS, SHELLS, UNKNOWN, Words, basename, why_not_set
-from .shell.script import Assignment, Command, Script, Word, fragments, names_in
+from .shell.script import Command, Script, Word, fragments, names_in
 
 _MOST_COMMANDS = 400
 _MOST_WORDS = 64
@@ -29,13 +29,13 @@ _DEEPEST = 4
 _MOST_FILES = 200
 """More files make it uncertain what a line does."""
 
-_TAKE_TEXT = SHELLS | (EVALUATORS - {"."}) | names_in("entr env flock parallel script ssh su watch")
-"""Programs that evaluate a text as a command line."""
 _IN_GROUPS = re.compile(r"[()]|(?<!\S)\{(?!\})|\b(?:do|then|else)\b")
-_WITHOUT_ORDER = re.compile(r"\b(?:for|while|until)\b|(?<![&><|])&(?![&>])")
+_LOOP = re.compile(r"\b(?:for|while|until)\b")
+_AT_ONCE = re.compile(r"(?<![&><|])&(?![&>])")
+_NOWHERE = names_in("/dev/null /dev/stdout /dev/stderr")
 _VARIABLE = re.compile(r'"?\$(?:(\w+)|\{(\w+)\})"?')
-_SETS = re.compile(r"\bread\b|\bprintf\b|:?=")
-_LOG = re.compile(r".*\.log")
+_OF_PROJECT = re.compile(r"(?!.*\.\.)[\w.][\w./-]*|\$PYTHONPATH")
+"""A folder in a search path that is one of the project."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,8 +137,9 @@ class Line:
         doing = describe(replace(command, words=words))
         self._add(command.words, behind=bool(doing.why))
         self._add_step(Step(command, doing, outer))
-        for file in doing.scripts:
-            self._add((file,))
+        for words in (doing.named, *((file,) for file in doing.scripts)):
+            if words:
+                self.commands[words] = None
         outer = (*outer, command.words)
         names = self._names
         if basename(command.words[0]) == "xargs":
@@ -147,10 +148,12 @@ class Line:
         for inner in doing.inner:
             if doing.passes and all(it.word.head or it.word.text != "." for it in doing.passes):
                 inner = tuple(map(_never_option, inner))
-            self._walk(replace(command, words=inner, assignments=()), script, outer, depth + 1)
+            given = tuple(it for it in command.redirects if it.kind != "out")
+            inside = replace(command, words=inner, assignments=(), redirects=given)
+            self._walk(inside, script, outer, depth + 1)
+        self._hear(command, doing, script)
         for text in doing.texts:
             self._read(parse(text), text, outer, depth + 1)
-        self._hear(command, doing, script)
         self._names = _names_after(command, doing, names)
 
     def _add_step(self, step: Step) -> None:
@@ -159,9 +162,7 @@ class Line:
             if redirect.kind in ("in", "out"):
                 writes = redirect.kind == "out"
                 (step.doing.write if writes else step.doing.read)(redirect.target)
-                nowhere = re.match(r"/dev/(?:null|std)", redirect.target.text)
-                is_log = _LOG.fullmatch(redirect.target.text)
-                step.doing.written |= writes and not nowhere and not is_log
+                step.doing.written |= writes and redirect.target.text not in _NOWHERE
 
     def _with_head(self, word: Word, script: Script) -> Word:
         """Note with what a variable of a loop certainly begins."""
@@ -207,20 +208,8 @@ class Line:
             doing.told += here
         for assignment in command.assignments:
             doing.told.append(assignment.value.text)
-        if any(basename(word) in _TAKE_TEXT for word in command.words):
-            given = [word.text for word in command.words[1:_MOST_WORDS] if word.static]
-            texts = [" ".join(given), *given, *here]
-            for text in dict.fromkeys(texts):
-                for part in dict.fromkeys((text, re.sub(r"^-\w*?[cS]|^--[\w-]+=", "", text))):
-                    self._note_code(part)
-
-    def _note_code(self, text: str) -> None:
-        script = parse(text)
-        for command in script.commands:
-            if command.words:
-                self._add(command.words)
-        if not script.certain:
-            self._guess(text)
+        if basename(command.words[0]) in SHELLS:
+            doing.texts += here
 
     # --- what is not certain ---------------------------------------------------------------------
 
@@ -233,8 +222,9 @@ class Line:
         if self.doubts:
             return self.doubts[0]
         for step in self.steps:
-            why = step.doing.why or self._why_elsewhere(step) or self._why_set(step)
-            if why and not has_rule(step):
+            why = step.doing.why or self._why_elsewhere(step)
+            why = self._why_set(step) or (why if not has_rule(step) else "")
+            if why:
                 shown = step.command.source or " ".join(it.raw for it in step.command.words)
                 return f"`{shown}`: {why}"
         return self._why_protected() or self._why_own_code()
@@ -243,33 +233,20 @@ class Line:
         for file in step.doing.scripts:
             for place in self.directories or [""]:
                 path = self.context.resolve(file.text, cwd=place or None)
-                inside = self.context.contains(path) or file.text.startswith("/tmp/")
+                inside = self.context.contains(path) or (
+                    path.forms and all(form.startswith("/tmp/") for form in path.forms)
+                )
                 if not inside or not (place or file.text.startswith("/")):
                     return f"{file.raw!r} is not in a working directory"
-        for module in step.doing.modules:
-            folder = module.partition(".")[0]
-            isdir = self.context.isdir
-            if isdir is None or not any(
-                isdir(f"{place}/{folder}") for place in self.directories or []
-            ):
-                return f"it is not known whether the module {module!r} is of the project"
         return ""
 
     def _why_set(self, step: Step) -> str:
         for assignment in (*step.command.assignments, *step.doing.sets):
+            parts = assignment.value.text.split(":") if assignment.name == "PYTHONPATH" else [""]
             why = why_not_set(assignment, step.command.words)
-            if why is not None and not self._is_of_project(assignment):
+            if why is not None and not all(map(_OF_PROJECT.fullmatch, parts)):
                 return why
         return ""
-
-    def _is_of_project(self, assignment: Assignment) -> bool:
-        name, value = assignment.name, assignment.value
-        if name == "PYTHONPATH":
-            parts = value.text.replace("$PYTHONPATH", "").split(":")
-            return value.text.startswith(("$P", "/", *"abcdefghijklmnopqrstuvwxyz.")) and all(
-                self.context.contains(self.context.resolve(part or ".")) for part in parts
-            )
-        return False
 
     def _why_protected(self) -> str:
         for file in self.files if self.context.protect else ():
@@ -280,15 +257,13 @@ class Line:
 
     def _why_own_code(self) -> str:
         """Return why it may run code that it has written; empty if it cannot."""
-        written = bool(_WITHOUT_ORDER.search(self.text)) and any(
-            it.doing.written for it in self.steps
-        )
-        for step in self.steps:
-            if step.doing.runs and (
-                written or any(_LOG.fullmatch(it.text) for it in step.doing.scripts)
-            ):
-                return f"`{step.command.source}` may run a file that the line has written"
-            written = written or step.doing.written
+        loops = _LOOP.search(self.text) is not None
+        at_once = loops or _AT_ONCE.search(self.text) is not None
+        for index, step in enumerate(self.steps):
+            for other in self.steps if at_once else self.steps[:index]:
+                is_own = other is step or other.command.words in step.outer
+                if step.doing.runs and other.doing.written and (loops or not is_own):
+                    return f"`{step.command.source}` may run a file that the line has written"
         return ""
 
     # --- its files -------------------------------------------------------------------------------

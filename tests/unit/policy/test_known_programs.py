@@ -19,14 +19,14 @@ PROJECT = "project format task targets build"
 """Kinds of programs that run the project's own code, with arguments that this code takes."""
 WAYS = {
     "NAME rm x": "find awk build",
-    "NAME 'r\"\"m x'": f"find awk source script then1 {PROJECT}",
-    "NAME sh -c 'r\"\"m x'": "",
+    "NAME 'r\"\"m x'": f"find awk shell source script then1 {PROJECT}",
+    "NAME sh -c 'r\"\"m x'": "awk shell",
     "NAME -c 'r\"\"m x'": "project format",
-    "NAME -e 'r\"\"m x'": "project format then1",
+    "NAME -e 'r\"\"m x'": "project format then1 shell",
     "NAME --exec='r\"\"m x' y": "project format",
     "NAME --command 'r\"\"m x'": "project format",
     "NAME x -- --exec='r\"\"m x'": f"awk source script {PROJECT}",
-    "NAME . -exec sh -c 'r\"\"m x' {} +": "",
+    "NAME . -exec sh -c 'r\"\"m x' {} +": "awk",
     "NAME --eval $X": "",
     "base64 -d x | NAME -": "find awk env then1",
     "cp x s; NAME ./s; ./s": "",

@@ -32,7 +32,13 @@ _NO_FILE = re.compile(r"-|/dev/(?:null|stdin|stdout|stderr|tty|zero|u?random)")
 _GLOB = re.compile(r"[*?\[]")
 _BRACES = re.compile(r"[\w@/.^~:-]*\{-?\w+\}[\w^~]*")
 """Braces that no shell expands, as in `stash@{0}`."""
-HERE = Word(".", ".")
+
+
+def _literal(text: str) -> Word:
+    return Word(text, text)
+
+
+HERE = _literal(".")
 
 
 class Opened(NamedTuple):
@@ -62,9 +68,9 @@ class Doing:
     Attributes:
         opened: the files that it opens.
         inner: the commands that it runs.
+        named: its subcommand, without the options before it.
         texts: code that it gives to a shell.
         scripts: files of code that it runs.
-        modules: modules of Python that it runs.
         sets: variables that it sets.
         told: what it passes on to code that is not read.
         passes: the files whose names its inner commands get; None if they are not known.
@@ -79,9 +85,9 @@ class Doing:
 
     opened: list[Opened] = field(default_factory=list)
     inner: list[Words] = field(default_factory=list)
+    named: Words = ()
     texts: list[str] = field(default_factory=list)
     scripts: list[Word] = field(default_factory=list)
-    modules: list[str] = field(default_factory=list)
     sets: list[Assignment] = field(default_factory=list)
     told: list[str] = field(default_factory=list)
     passes: list[Opened] | None = None
@@ -156,6 +162,7 @@ def describe(command: Command) -> Doing:
         elif row is None:
             doing.doubt(f"the program {name!r} is not known: {remedy(name)}")
         if row is None:
+            doing.told.append(" ".join(word.text for word in words))
             doing.pass_on(words[1:], below="" if is_own else "**")
         elif [it.text for it in words[1:]] not in (["--version"], ["--help"]):
             _Reader(command, doing).read(row, words[1:])
@@ -242,15 +249,15 @@ def _git_paths(word: Word) -> Iterator[Opened]:
 
 # --- the tables of the kinds ----------------------------------------------------------------------
 
-_WITHOUT_OPTIONS = names_in("find xargs env sed test printf tar")
+_WITHOUT_OPTIONS = names_in("code find xargs env sed test printf tar")
 """Kinds that read their options by themselves."""
 _STOP_AT_OPERANDS = names_in("sub then then1 script shell awk source")
 _REFUSE_END = names_in("sub args project targets task build format")
 """Kinds that may pass on what stands behind `--`."""
 _TAKE_CODE = names_in("script shell targets sed awk")
 """Kinds with options that take code."""
-_NAMED_INNER = names_in("script shell sed awk find env xargs then then1")
-"""Kinds of programs that a task of `yarn run` may be."""
+_NO_TASKS = names_in("script shell sed awk find env xargs then then1")
+"""Kinds of programs that would run code if they were a task of `yarn run`."""
 _SETTING = re.compile(
     r"(?i)user\.(?:name|email)|color\.\w+|commit\.gpgsign|core\.(?:quotepath|autocrlf|filemode)|"
     r"init\.defaultbranch|advice\.\w+|pull\.(?:rebase|ff)|push\.(?:default|autosetupremote)|log\.\w+"
@@ -260,22 +267,13 @@ _STARTS_PACKAGES = names_in("npx bunx pnpx uvx")
 _ASK_VERSION = names_in("--version -V -v -h --test")
 _CODE_OF_SCRIPTS = (["manage.py", "shell"], ["artisan", "tinker"])
 _TARGET = re.compile(r"(?!(?:SHELL|\.?MAKE\w*)=)[\w./@%+,=~:-]*")
-_CHECKING = names_in("--check --check-only --diff -c -d -l --list-different --test")
-_CHANGING: dict[str, frozenset[str]] = {
-    "prettier": names_in("--write -w"),
-    "eslint": names_in("--fix --fix-dry-run"),
-    "ruff": names_in("--fix --fix-only --add-noqa format"),
-    "rubocop": names_in("-a -A -x --autocorrect --autocorrect-all --auto-correct --fix-layout"),
-    "codespell": names_in("-w --write-changes"),
-    **dict.fromkeys(("gofmt", "goimports", "shfmt"), names_in("-w")),
-    "clang-format": names_in("-i"),
-}
-"""Options with which a program changes files; those that are not here change them without one."""
-_FORMATS = {
-    **dict.fromkeys(("black", "isort", "ruff", "pyupgrade"), ".py*"),
-    **dict.fromkeys(("gofmt", "goimports", "go fmt"), ".go"),
-    **dict.fromkeys(("rustfmt", "cargo fmt"), ".rs"),
-}
+_CHECKING = names_in("--check --check-only --diff -c -d -l --list-different")
+_FIXES = names_in("""
+    --fix --fix-only --fix-dry-run --add-noqa --write --write-changes -w -i -a -A -x --autocorrect
+    --autocorrect-all --auto-correct
+    """)
+_ALWAYS_WRITES = names_in("black isort pyupgrade pint rustfmt") | {"cargo fmt", "go fmt"}
+"""Programs that change files without an option for it."""
 _FIND_RUNS = names_in("-exec -execdir -ok -okdir")
 _FIND_VALUED = names_in("""
     -name -iname -path -ipath -wholename -regex -iregex -type -maxdepth -mindepth -size -mtime
@@ -302,7 +300,6 @@ class _Reader:
         self.values: dict[str, list[Word]] = {}
         self.operands: list[Word] = []
         self.looks = ""
-        self.changes = False
 
     def read(self, row: Row, words: Words) -> None:
         """Read the words behind the program, or behind its subcommand."""
@@ -317,6 +314,7 @@ class _Reader:
         if self.name == "git":
             self._check_settings(map(_start, self.values.get("-c", [])))
         if self.operands:
+            self.doing.named = (*map(_literal, self.name.split()), *self.operands)
             name = f"{self.name} {self.operands[0].text}"
             found = KNOWN.get(name) if self.operands[0].static else None
             if any(re.match(r"\w[\w+.-]*::", it.text) for it in self.operands):
@@ -353,8 +351,11 @@ class _Reader:
                 return
 
     def _unknown(self, option: str) -> None:
-        why = f"the option {option!r} of `{self.name}` is not known: {remedy(self.name)}"
-        self.doing.doubt(why, code=self.row.kind in _TAKE_CODE)
+        is_code = self.row.kind in _TAKE_CODE
+        how = "allow exactly this command" if is_code else remedy(self.name)
+        self.doing.doubt(
+            f"the option {option!r} of `{self.name}` is not known: {how}", code=is_code
+        )
 
     def _may_be_option(self) -> None:
         self.doing.doubt(f"an unknown word may be an option of `{self.name}`")
@@ -368,7 +369,7 @@ class _Reader:
         sign = options.get(name)
         if sign is None:
             self._read_other(word, start)
-        elif equals and sign not in ("", "/", "+"):
+        elif equals and sign not in ("", "/"):
             self._take(name, sign, part_of(word, value), rest)
         elif equals or not word.static:
             self._unknown(start)
@@ -382,7 +383,7 @@ class _Reader:
             if sign is None:
                 self._read_other(word, f"-{start[place:]}")
                 return
-            if sign not in ("", "/", "+"):
+            if sign not in ("", "/"):
                 given = part_of(word, value) if value or not word.static else None
                 self._take(name, sign, given, rest)
                 return
@@ -403,8 +404,7 @@ class _Reader:
     def _take(self, name: str, sign: str, value: Word | None, rest: list[Word]) -> None:
         self.flags.add(name)
         self.looks = "**" if sign == "/" else self.looks
-        self.changes = self.changes or sign == "+"
-        if sign in ("", "/", "+", "="):
+        if sign in ("", "/", "="):
             return
         if value is None and rest:
             value = rest.pop(0)
@@ -471,11 +471,11 @@ class _Reader:
     def _of_read(self) -> None:
         for word in self.operands:
             self.doing.read(word, self.looks)
-        self.doing.filters = not self.operands and self.name in ("head", "sort", "tail")
+        self.doing.filters = not self.operands and self.name in ("head", "sort", "tail", "uniq")
 
     def _of_look(self) -> None:
-        for word in self.operands:
-            self.doing.read(word, "**")
+        self.looks = "**"
+        self._of_read()
 
     def _of_write(self) -> None:
         self._of_mark()
@@ -486,12 +486,11 @@ class _Reader:
             self.doing.write(word, self.looks)
 
     def _of_inout(self) -> None:
-        for word in self.operands[:1]:
-            self.doing.read(word)
         for word in self.operands[1:]:
             self.doing.write(word)
             self.doing.written = True
-        self.doing.filters = not self.operands and self.name == "uniq"
+        del self.operands[1:]
+        self._of_read()
 
     def _of_copy(self) -> None:
         """Read what is copied, moved or linked to; write the files of the same names elsewhere."""
@@ -615,11 +614,9 @@ class _Reader:
             self._unknown(word.raw)
 
     def _of_jq(self) -> None:
-        filters = [] if "-f" in self.flags else self.operands[:1]
-        if any(re.search(r"\b(?:import|include)\b", it.text) for it in filters):
+        if any(re.search(r"\b(?:import|include)\b", it.text) for it in self.operands):
             self.doing.doubt("its filter may read another file")
-        for word in self.operands[len(filters) :]:
-            self.doing.read(word)
+        self._search(None, "")
 
     def _of_sed(self) -> None:
         files = is_readable_sed(self.operands)
@@ -751,6 +748,12 @@ class _Reader:
         else:
             self._of_source()
 
+    def _of_code(self) -> None:
+        if all(word.static for word in self.operands):
+            self.doing.texts.append(" ".join(it.text for it in self.operands))
+        self.doing.texts += [it.text for it in self.operands if it.static]
+        self.doing.doubt("it runs its words as code: allow exactly this command", code=True)
+
     def _of_source(self) -> None:
         for word in self.operands[:1]:
             self.doing.run(word)
@@ -778,7 +781,8 @@ class _Reader:
         if row is not None and row.kind in ("project", "format", "sub", "inout"):
             self.doing.inner.append((module, *self.operands))
         else:
-            self.doing.modules.append(module.text)
+            name = f"{self.name} -m {module.text}"
+            self.doing.doubt(f"the module is not known: {remedy(name)}", code=not module.static)
             self.doing.pass_on(self.operands)
 
     # --- operands: code of the project -----------------------------------------------------------
@@ -803,30 +807,24 @@ class _Reader:
                 self.doing.doubt(f"it may run code in {word.raw!r}", code=True)
 
     def _of_task(self) -> None:
-        row = KNOWN.get(basename(self.operands[0])) if self.operands else None
-        if row is not None and row.kind in _NAMED_INNER:
-            self.doing.inner.append(tuple(self.operands))
-        else:
-            self._of_project()
-            self.doing.scripts += [it for it in self.operands[:1] if "/" in it.text]
+        self._of_project()
+        task = KNOWN.get(basename(self.operands[0])) if self.operands else None
+        if task is not None and task.kind in _NO_TASKS:
+            self.doing.doubt(f"`{task.name}` may run code", code=True)
 
     def _of_format(self) -> None:
-        changing = _CHANGING.get(self.name)
         words = self.flags | {it.text for it in self.operands[:1]}
-        writes = self.changes or changing is None or bool(changing & words)
-        writes = writes and ("--fix" in words or not words & _CHECKING)
-        reports = self.flags & {"-o", "--output-file", "--output", "--out"}
+        formats = self.name in _ALWAYS_WRITES or "format" in words
+        writes = bool(words & _FIXES) or (formats and not words & _CHECKING)
+        reports = self.flags & {"-o", "--output-file", "--output"}
         self._of_project(Match.MAYBE if writes or reports else Match.NO)
         folders = [it for it in self.operands if it.text not in ("check", "format")]
         for word in (folders or [HERE]) if writes else []:
-            self.doing.write(word, f"**/*{_FORMATS.get(self.name, '')}")
+            self.doing.write(word, "**")
 
     def _of_build(self) -> None:
-        self.doing.runs = True
-        for word in self.operands:
-            self.doing.read(word, "**")
-            if word.text == "-":
-                self._unknown("-")
+        self._of_project()
+        self._of_look()
 
 
 def _found_name(words: list[Word]) -> str:

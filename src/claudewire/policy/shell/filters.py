@@ -1,4 +1,4 @@
-"""The small languages of `sed` and `awk`, as far as a script is sure to run and write nothing else."""
+"""The small languages of `sed` and `awk`, as far as a script runs and writes nothing else."""
 
 from __future__ import annotations
 

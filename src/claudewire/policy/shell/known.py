@@ -12,8 +12,8 @@ A row is (names, kind, options); `doing` has a function for each kind. In the op
     -d?          a text that may name one   -v&            a folder that is opened, with its content
     -C^          the working directory      -m:            a module or a script that is run
     -j=          a value that is attached, or none         --arg##   two values
-    -r/          looks into folders         -i+            changes the files that it reads
-    -#           a number                   *              any other option
+    -r/          looks into folders         -#             a number
+    *            any other option
     !            an option may run a program, so no unknown word may stand among the options
     --any        what stands behind `--` is for the project's own code
     1word        options of one dash are whole words
@@ -121,6 +121,7 @@ _TOOLS: Rows = (
     ("xargs", "xargs", ""),
     ("sh bash dash zsh", "shell", "-euxlc -o#"),
     ("source .", "source", ""),
+    ("eval trap su", "code", ""),
     # --- the network
     ("curl", "url", "! -sSLfIkvigGN46 -o> -O -X# -H? -d? -w? -u# -A# -e# -m# -F? -T< -b? -c> -x#"
      " --output> --output-dir^ --remote-name --request# --header? --data? --data-raw# --json?"
@@ -168,8 +169,8 @@ _RUNNERS: Rows = (
     ("rspec phpunit phpstan pest shellcheck hadolint golangci-lint staticcheck", "project", "*"),
     ("pylint", "project", "! -E -j# -d# -e# -f# --disable# --enable# --errors-only"),
     ("black isort prettier ruff rubocop pint eslint codespell pyupgrade", "format", "*"),
-    ("gofmt goimports", "format", "-ldse -w+"),
-    ("shfmt clang-format", "format", "-w+ -i+"),
+    ("gofmt goimports", "format", "-ldsew"),
+    ("shfmt clang-format", "format", "-wi"),
     ("rustfmt", "format", "--edition# --check"),
     ("json.tool", "inout", "--sort-keys --indent# --compact --no-ensure-ascii --json-lines"),
 )  # fmt: skip
@@ -386,7 +387,7 @@ def _row(name: str, kind: str, text: str) -> Row:
     marks = frozenset(words) & {"!", "*", "--any", "1word"}
     options: dict[str, str] = {}
     for word in words:
-        plain = word.rstrip("#<>?&^:=/+")
+        plain = word.rstrip("#<>?&^:=/")
         sign = word[len(plain) :]
         if word in marks:
             continue

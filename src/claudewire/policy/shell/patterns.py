@@ -120,33 +120,12 @@ class CommandPattern:
         start = _start(self.plain)
         if any(head.startswith(start) or start.startswith(head) for head in _heads(words)):
             return Match.MAYBE
-        return self._match_behind_options(words, regexes)
-
-    def _match_behind_options(self, words: Words, regexes: Regexes) -> Match:
-        """Find the second word of the pattern behind options, as in `git -C . push`."""
-        kept, index, sure = [words[0]], 1, True
-        for wanted in self.fixed[1:]:
-            option = ""
-            while index < len(words) and words[index].text != wanted.text:
-                word = words[index]
-                if word.text.startswith("-"):
-                    option = word.text
-                elif not option:
-                    return Match.NO if word.static else Match.MAYBE
-                elif not word.static and option not in ("-C", "-c"):
-                    return Match.MAYBE
-                else:
-                    sure = sure and not option.startswith("--")
-                    option = ""
-                index += 1
-            kept += words[index : index + 1]
-            index += 1
-        found = index <= len(words) and _any_matches(regexes, (*kept, *words[index:]))
-        return Match.NO if not found else Match.YES if sure else Match.MAYBE
+        return Match.NO
 
     def mentioned_in(self, text: str) -> bool:
         """Whether a text names its program, and the words after it in their order."""
         place = 0
+        text = re.sub(r"[\"'\\]", "", text)
         for token in _mentions(self.plain, tuple(word.text for word in self.fixed)):
             found = token.search(text, place)
             if found is None:
