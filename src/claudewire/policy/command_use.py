@@ -131,8 +131,13 @@ class CommandUse:
             return Verdict(None, why_not)
         commands = self.script.commands
         found: Rule | None = None
+        links = False
         for command in commands:
             why_not = self._unsafe(command, rules)
+            targets = [it.target.text for it in command.redirects if it.kind == "out"]
+            if links and not _HARMLESS_TARGETS.issuperset(targets):
+                why_not = why_not or "it writes after a command that may have made a link there"
+            links = links or _makes_links(command.words)
             if why_not is None and command.words:
                 rule_for_this, why_not = self._rule_for(command, about)
                 found = found or rule_for_this
@@ -241,6 +246,17 @@ class CommandUse:
         if removed is None:
             return ""
         return f"`{removed}` may remove a whole home, root or project directory"
+
+
+_MAKE_LINKS = names_in("bsdtar cp gtar install link ln mv rsync tar unzip")
+_GIT_READS = names_in("add branch commit config diff fetch grep log ls-files push show status tag")
+
+
+def _makes_links(words: Words) -> bool:
+    """Whether a command may make a link, through which a later one would write elsewhere."""
+    names = [basename(word) for word in words]
+    is_git = names[:1] == ["git"] and not _GIT_READS.intersection(names[1:2])
+    return is_git or any(name in _MAKE_LINKS for name in names)
 
 
 def _depends_on_directory(words: Words, where: str) -> bool:

@@ -148,8 +148,8 @@ class Line:
         for inner in doing.inner:
             if doing.passes and all(it.word.head or it.word.text != "." for it in doing.passes):
                 inner = tuple(map(_never_option, inner))
-            given = tuple(it for it in command.redirects if it.kind != "out")
-            inside = replace(command, words=inner, assignments=(), redirects=given)
+            reads = tuple(it for it in command.redirects if it.kind != "out")
+            inside = replace(command, words=inner, assignments=(), redirects=reads)
             self._walk(inside, script, outer, depth + 1)
         self._hear(command, doing, script)
         for text in doing.texts:
@@ -318,7 +318,7 @@ class Line:
 
 
 def _is_passed(word: Word) -> bool:
-    return word.text == UNKNOWN.text or "{}" in word.text
+    return word.text in (UNKNOWN.text, "{}")
 
 
 def _never_option(word: Word) -> Word:

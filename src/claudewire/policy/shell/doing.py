@@ -644,11 +644,11 @@ class _Reader:
         saves = self.flags & {"-O", "--remote-name"} if self.name == "curl" else not is_named
         for word in [*self.operands, *self.values.get("--url", [])]:
             start = _start(word)
-            if re.match(r"(?i)file:", start):
-                path = part_of(word, unquote(re.sub(r"(?i)^file:(//[^/]*)?", "", start)))
-                self.doing.read(
-                    replace(path, static=word.static and not re.search(r"[\[\]{}]", start))
-                )
+            if re.search(r"[\[\]{}]", start) and not re.match(r"https?://[^\[{]", start):
+                self.doing.read(replace(word, static=False))
+            elif re.match(r"(?i)\s*file:", start):
+                path = re.sub(r"(?i)^\s*file:(//[^/]*)?", "", start)
+                self.doing.read(part_of(word, unquote(path)))
             elif not word.static and not re.match(r"https?:", start):
                 self.doing.read(word)
             if saves:
@@ -743,7 +743,7 @@ class _Reader:
         if "-c" in self.flags and operands and operands[0].static:
             self.doing.texts.append(operands[0].text)
             self.doing.pass_on(operands[1:])
-        elif "-c" in self.flags or not operands:
+        elif "-c" in self.flags or not operands or operands[0].text.startswith("+"):
             self.doing.doubt("it runs code that is not on the line", code=True)
         else:
             self._of_source()
@@ -830,6 +830,11 @@ class _Reader:
 def _found_name(words: list[Word]) -> str:
     """Return the pattern of the names that `find` finds; `**` is any path."""
     texts = [it.text for it in words]
+    # A test counts only for the actions behind it.
+    acts = (
+        i for i, it in enumerate(texts) if it in _FIND_RUNS or re.match("-(?:delete|print|ls)", it)
+    )
+    texts = texts[: next(acts, None)]
     names = [words[i + 1] for i, it in enumerate(texts[:-1]) if it in ("-name", "-iname")]
     one = len(names) == 1 and not {"-o", "-or", "!", "-not", ","} & {*texts}
     plain = one and names[0].static and not re.search(r"[\[\\/]", names[0].text)

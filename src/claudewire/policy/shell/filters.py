@@ -52,11 +52,14 @@ def _is_readable(text: str) -> bool:
 
 
 _AWK_TOKEN = re.compile(
-    r'"(?:[^"\\\n]|\\.)*"|(?:^|(?<=[~(,!{};&|\n]))\s*/(?:[^/\\\n\[]|\\.)*/|#[^\n]*', re.DOTALL
+    r'"(?:[^"\\\n]|\\.)*"|(?:^|(?<=[~(,!{};&|\n]))\s*/(?:[^/\\\n\[]|\\.)*/', re.DOTALL
 )
-_AWK_RUNS = re.compile(r"system|getline|ARGV|@|(?<!\|)\|(?!\|)|\bprintf?\b[^;}\n]*>")
+_AWK_NAMES = re.compile(r"system|getline|ARGV|@")
+# A slash or quote that is left may have hidden the text up to the next one.
+_AWK_RUNS = re.compile(r"[/\"]|(?<!\|)\|(?!\|)|\bprintf?\b[^;}\n]*>")
 
 
 def is_readable_awk(program: Word) -> bool:
     """Whether a program of `awk` runs no other, and opens no file but those behind it."""
-    return program.static and not _AWK_RUNS.search(_AWK_TOKEN.sub(" 0 ", program.text))
+    plain = re.sub(r"(?<=\d)/(?=\d)", "+", _AWK_TOKEN.sub(" 0 ", program.text))
+    return program.static and not (_AWK_NAMES.search(program.text) or _AWK_RUNS.search(plain))
