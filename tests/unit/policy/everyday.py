@@ -124,3 +124,78 @@ COMMANDS = lines(r"""
     git log --oneline -- ':!docs' ‖ echo "see src/app.py" | tee out/x.txt ‖ echo '{"a": 1}' | jq .a
     printf 'a\nb\n' | sort | uniq ‖ echo "print(1)" > out/x.txt && git status
 """)
+
+SEVEN = lines("""
+    Bash(rm:*) ‖ Bash(git push:*) ‖ Bash(sudo:*) ‖ Read(./.env) ‖ Read(./.env.*)
+    Read(./secrets/**) ‖ Read(~/.ssh/**)
+""")
+"""The usual denies."""
+BESIDE_DENIES = lines(r"""
+    git status ‖ git diff ‖ git diff --cached --stat ‖ git log --oneline -n 20
+    git log -5 --format='%h %s' ‖ git add -A && git commit -m "fix: login" ‖ git commit -am "wip"
+    git checkout -b feature/login ‖ git switch main && git pull ‖ git pull --rebase origin main
+    git fetch origin && git rebase origin/main ‖ git stash && git pull && git stash pop
+    git show HEAD --stat ‖ git show HEAD~2:src/app.ts ‖ git branch -a ‖ git branch --show-current
+    git remote -v ‖ git diff main...HEAD -- src/ ‖ git diff HEAD~3 --name-only
+    git blame src/app.ts -L 1,40 ‖ git tag --list 'v*' ‖ git merge --no-ff feature/login
+    git reset --hard HEAD ‖ git restore src/app.ts ‖ git log --all --grep='login'
+    git worktree list ‖ git cherry-pick abc1234 ‖ git rev-parse --short HEAD
+    git config user.name ‖ git clean -n
+    git commit -m "$(cat <<'EOF'⏎feat: add (x)⏎⏎Co-Authored-By: C <c@x.org>⏎EOF⏎)"
+    gh pr list --limit 5 ‖ gh pr view 12 --json title,body ‖ gh pr create --title "x" --body "y"
+    gh run list --branch main ‖ gh issue view 4 ‖ gh pr checks 12 ‖ gh api repos/a/b/pulls
+    npm test ‖ npm run build ‖ npm run lint -- --fix ‖ npm ci ‖ npm install ‖ npm i -D vitest
+    npm run dev & ‖ npm ls react ‖ npx tsc --noEmit ‖ npx eslint src --ext .ts,.tsx
+    npx prettier --check . ‖ npx vitest run src/app.test.ts ‖ npx jest --coverage
+    npx playwright test --headed ‖ npx prisma generate ‖ npx prisma migrate dev --name init
+    pnpm install ‖ pnpm test ‖ pnpm run build ‖ pnpm --filter web build ‖ yarn ‖ yarn test --watch
+    yarn add lodash ‖ bun test ‖ bun run dev ‖ NODE_ENV=production npm run build
+    PORT=3001 npm start ‖ node scripts/seed.js ‖ node -v && npm -v ‖ npm outdated ‖ pytest
+    pytest -x -q tests/test_api.py::test_login ‖ pytest -k "login and not slow" --maxfail=1
+    python -m pytest tests -v 2>&1 | tail -40 ‖ python manage.py migrate
+    python manage.py runserver 8001 ‖ python scripts/export.py --out out.csv
+    PYTHONPATH=src python -m pytest
+    python -m venv .venv && source .venv/bin/activate && pip install -r requirements.txt
+    pip install -e '.[dev]' ‖ pip freeze > requirements.lock ‖ ruff check src ‖ ruff format .
+    mypy src ‖ black --check . ‖ uv sync ‖ uv run pytest ‖ uv pip install httpx ‖ poetry install
+    poetry run pytest -q ‖ coverage run -m pytest && coverage report ‖ .venv/bin/python -m pytest
+    python -c "print(1)" ‖ alembic upgrade head ‖ uvicorn app.main:app --reload
+    cargo build --release ‖ cargo test --workspace -- --nocapture
+    cargo clippy --all-targets -- -D warnings ‖ cargo fmt --check ‖ go test ./...
+    go build -o bin/app ./cmd/app ‖ go mod tidy ‖ go vet ./... ‖ gofmt -l . ‖ make ‖ make test -j4
+    make clean all ‖ make -j$(nproc) ‖ cmake -S . -B build && cmake --build build ‖ mvn -q test
+    ./gradlew build ‖ ./gradlew test --tests 'com.x.*' ‖ bundle exec rspec ‖ composer install
+    dotnet test ‖ terraform plan ‖ docker compose up -d ‖ docker compose logs -f --tail=100 web
+    docker ps -a ‖ docker build -t app . ‖ docker logs app 2>&1 | tail -50
+    docker exec -it app ls /srv ‖ kubectl get pods -n dev ‖ kubectl logs -f deploy/web ‖ ls -la
+    ls src/**/*.ts ‖ tree -L 2 -I 'node_modules|.git' ‖ pwd && ls ‖ cat package.json
+    cat src/app.ts | head -50 ‖ head -n 100 README.md ‖ tail -f logs/dev.log ‖ wc -l src/*.py
+    find . -name '*.test.ts' -not -path './node_modules/*'
+    find src -type f -name '*.py' | xargs wc -l | sort -n | tail
+    find . -name __pycache__ -type d ‖ grep -rn "TODO" src
+    grep -rn "def login" --include='*.py' . ‖ grep -n error logs/dev.log | tail
+    rg "useEffect" src ‖ rg -l TODO ‖ rg -n "foo" -g '*.ts' ‖ cat package.json | jq '.scripts'
+    jq -r '.version' package.json ‖ sed -n '10,40p' src/app.ts ‖ sed -i 's/foo/bar/g' src/app.ts
+    sed -i '' 's/foo/bar/' src/app.ts ‖ awk '{print $1}' data.txt | sort | uniq -c
+    awk -F, '$3 > 100 {s += $3} END {print s}' data.csv ‖ sort -u a.txt -o b.txt
+    diff -u a.txt b.txt ‖ du -sh node_modules ‖ df -h ‖ which node ‖ echo "done"
+    mkdir -p src/components ‖ touch src/new.ts ‖ cp config.example.json config.json
+    mv old.ts new.ts ‖ cp -r templates dist/templates ‖ chmod +x scripts/deploy.sh
+    ln -s ../shared src/shared ‖ tar czf dist.tgz dist ‖ tar xzf vendor.tgz ‖ unzip -l a.zip
+    curl -s http://localhost:3000/health
+    curl -X POST -H 'Content-Type: application/json' -d '{"a": 1}' localhost:3000/api
+    curl -sSL https://example.com/x.json -o data/x.json ‖ curl -I https://example.com
+    ps aux | grep node ‖ kill 12345 ‖ pkill -f "next dev" ‖ lsof -i :3000
+    lsof -ti:3000 | xargs kill -9 ‖ sleep 5 && curl -s localhost:3000 ‖ date +%s ‖ env | grep NODE
+    export NODE_ENV=test ‖ for f in src/*.ts; do echo "$f"; done
+    for i in 1 2 3; do curl -s localhost:3000; done ‖ cd packages/web && npm test ‖ cd src && ls
+    [ -f .nvmrc ] && cat .nvmrc ‖ if [ -d dist ]; then ls dist; fi
+    test -d node_modules || npm install ‖ npm test 2>&1 | tee test.log ‖ timeout 60 npm test
+    time npm run build ‖ npm run build && npm test
+    VERSION=$(git describe --tags); echo "$VERSION" ‖ echo $((1+2))
+    cat > src/x.ts <<'EOF'⏎export const x = 1⏎EOF ‖ psql -c 'select 1' ‖ sqlite3 app.db '.tables'
+    open coverage/index.html ‖ ssh host uptime ‖ bash scripts/setup.sh ‖ ./scripts/test.sh --fast
+    bash -c 'npm test' ‖ stat -f %z x ‖ ls | wc -l ‖ printf '%s\n' a b ‖ xargs -n1 echo < list.txt
+    base64 -d x.b64 > x.bin ‖ openssl rand -hex 16 ‖ brew install jq
+""")
+"""Commands of other projects. Few of them may be asked about beside the usual denies."""

@@ -8,8 +8,8 @@ from claudewire.policy import Policy
 
 from .bash_cases import CASES
 from .bash_cases import POLICY as BASH_POLICY
-from .evasions import EVASIONS, NO_REMOVING, lines
-from .everyday import COMMANDS
+from .evasions import EVASIONS, NO_REMOVING, lines, make
+from .everyday import BESIDE_DENIES, COMMANDS, SEVEN
 from .everyday import POLICY as EVERYDAY_POLICY
 
 ROWS = [(kind, command) for kind, (_, commands) in EVASIONS.items() for command in commands]
@@ -35,6 +35,14 @@ def test_no_evasion_is_allowed(kind: str, command: str) -> None:
 def test_everyday_command_is_allowed(command: str) -> None:
     decision = EVERYDAY_POLICY.decide("Bash", {"command": command})
     assert decision.allows, decision.reason
+
+
+@pytest.mark.parametrize("denied", [SEVEN, ["Bash(rm:*)"], ["Read(.env)"]])
+def test_few_everyday_commands_are_asked_about_beside_denies(denied: list[str]) -> None:
+    policy = make("Bash", deny=denied)
+    for commands in (COMMANDS, BESIDE_DENIES):
+        asked = [it for it in commands if bash(policy, it) != "allow"]
+        assert len(asked) * 10 <= len(commands), asked
 
 
 @pytest.mark.parametrize(("behavior", "reason", "command"), CASES)
