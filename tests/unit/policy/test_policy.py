@@ -500,6 +500,62 @@ def test_command_that_is_no_string_is_not_allowed() -> None:
     assert make("Bash(ls:*)").decide("Bash", {}).behavior == "ask"
 
 
+@pytest.mark.parametrize("given", [None, [], {}, *({"command": it} for it in (["rm"], 5, b"rm"))])
+def test_input_of_an_odd_type_is_asked_about(given: Any) -> None:
+    for policy in (make("Bash"), make("Bash", deny=["Bash(rm:*)"])):
+        assert policy.decide("Bash", given).behavior == "ask"
+    assert make("Read", deny=["Bash"]).decide("Read", None).behavior == "ask"  # type: ignore[arg-type]
+    assert make("Bash", deny=["Bash"]).decide("Bash", given).behavior == "deny"
+
+
+@pytest.mark.parametrize(
+    ("command", "behavior"),
+    cases(
+        allow=r"""
+            cd -L src && npm test ‖ cd -- src; npm test ‖ echo a > out/b; cp x y
+            cp x y; echo a > /dev/null ‖ NODE_ENV=test npm test ‖ PORT=3000 npm test
+            TZ=Europe/Berlin npm test ‖ RUST_LOG=a=debug,b npm test
+        """,
+        ask=r"""
+            cd -P src && npm test ‖ cd -L -P src && npm test ‖ cd link/.. && npm test
+            cd a b && npm test ‖ cp -P x y; echo a > out/b ‖ ln -s x out; echo a > out/b
+            NODE_ENV=../x npm test ‖ NODE_ENV=$X npm test ‖ DEBIAN_FRONTEND='x; y' npm test
+            RAILS_ENV=../../tmp/x npm test ‖ PYTHONPATH=src npm test ‖ FOO=1 npm test
+        """,
+    ),
+)
+def test_line_that_changes_what_later_commands_mean_is_asked_about(
+    command: str, behavior: str
+) -> None:
+    rules = (f"Bash({it}:*)" for it in ("cd", "npm", "echo", "cp", "ln"))
+    assert bash(make(*rules, "Edit(./out/**)"), command).behavior == behavior
+
+
+@pytest.mark.parametrize("name", [" deploy", "deploy ", " /deploy", "deploy\n", "/ deploy"])
+def test_denied_skill_is_found_behind_blanks(name: str) -> None:
+    policy = make("Skill", deny=["Skill(deploy)"])
+    assert policy.decide("Skill", {"skill": name}).behavior == "deny"
+    assert policy.decide("Skill", {"skill": [name]}).behavior == "ask"
+
+
+@pytest.mark.parametrize(
+    ("command", "behavior"),
+    cases(
+        allow=r"""
+            psql -c 'select 1' ‖ npm test; psql x ‖ python -c 'print(1)' ‖ sudo -u me psql x
+        """,
+        ask=r"""
+            PATH=. psql x ‖ python -c 'print(2)' ‖ psql x | sh ‖ psql rm ‖ psql "$X" secret
+            cp x y; ./y ‖ psql secret
+        """,
+    ),
+)
+def test_program_with_a_rule_of_its_own_is_known(command: str, behavior: str) -> None:
+    rules = ("Bash", "Bash(psql:*)", r"Bash(python -c 'print\(1\)')")
+    policy = make(*rules, deny=["Bash(rm:*)", "Read(./secret/x)"])
+    assert bash(policy, command).behavior == behavior
+
+
 def test_files_in_commands_are_denied_or_doubted() -> None:
     policy = make("Bash", deny=["Read(.env)", "Edit(locked)", "Read(y)"])
     assert bash(policy, "cat .env").behavior == "deny"

@@ -266,7 +266,7 @@ _SETTING = re.compile(
 _STARTS_PACKAGES = names_in("npx bunx pnpx uvx")
 _ASK_VERSION = names_in("--version -V -v -h --test")
 _CODE_OF_SCRIPTS = (["manage.py", "shell"], ["artisan", "tinker"])
-_TARGET = re.compile(r"(?!(?:SHELL|\.?MAKE\w*)=)[\w./@%+,=~:-]*")
+_TARGET = re.compile(r"(?!\.?(?:SHELL|MAKE)\w*=)[\w./@%+,=~:-]*")
 _CHECKING = names_in("--check --check-only --diff -c -d -l --list-different")
 _FIXES = names_in("""
     --fix --fix-only --fix-dry-run --add-noqa --write --write-changes -w -i -a -A -x --autocorrect
@@ -346,7 +346,8 @@ class _Reader:
                 self._read_long(word, start, rest)
             elif not ("-#" in row.options and re.fullmatch(r"-\d+", start)):
                 self._read_short(word, start, rest)
-            if row.kind in _STOP_AT_OPERANDS and (self.operands or self.values.get("-m")):
+            is_module = row.kind == "script" and "-m" in self.values
+            if is_module or (row.kind in _STOP_AT_OPERANDS and self.operands):
                 self.operands += rest
                 return
 
@@ -413,10 +414,13 @@ class _Reader:
             self.values.setdefault(name, []).append(value)
             if "!" in self.row.marks and not (value.single or is_glob(value)):
                 self._may_be_option()
-            self._open_value(sign, value)
+            self._open_value(name, sign, value)
 
-    def _open_value(self, sign: str, value: Word) -> None:
+    def _open_value(self, name: str, sign: str, value: Word) -> None:
         doing = self.doing
+        is_text = not value.static and value.head and not re.search("[@<]", value.head)
+        if sign == "?" and is_text and name not in ("-F", "--form", "--data-urlencode"):
+            return
         if sign in ("<", "^"):
             doing.read(value)
             doing.place = value if sign == "^" else doing.place

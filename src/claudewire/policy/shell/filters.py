@@ -54,6 +54,9 @@ def _is_readable(text: str) -> bool:
 _AWK_TOKEN = re.compile(
     r'"(?:[^"\\\n]|\\.)*"|(?:^|(?<=[~(,!{};&|\n]))\s*/(?:[^/\\\n\[]|\\.)*/', re.DOTALL
 )
+_AWK_DIVIDES = re.compile(
+    r"\b(?!(?:print|printf|return|in|do|else|exit|delete|case)\b)\w+/(?=[\w$])"
+)
 _AWK_NAMES = re.compile(r"system|getline|ARGV|@")
 # A slash or quote that is left may have hidden the text up to the next one.
 _AWK_RUNS = re.compile(r"[/\"]|(?<!\|)\|(?!\|)|\bprintf?\b[^;}\n]*>")
@@ -61,5 +64,5 @@ _AWK_RUNS = re.compile(r"[/\"]|(?<!\|)\|(?!\|)|\bprintf?\b[^;}\n]*>")
 
 def is_readable_awk(program: Word) -> bool:
     """Whether a program of `awk` runs no other, and opens no file but those behind it."""
-    plain = re.sub(r"(?<=\d)/(?=\d)", "+", _AWK_TOKEN.sub(" 0 ", program.text))
+    plain = _AWK_DIVIDES.sub("+", _AWK_TOKEN.sub(" 0 ", program.text))
     return program.static and not (_AWK_NAMES.search(program.text) or _AWK_RUNS.search(plain))

@@ -43,6 +43,7 @@ _TOOLS: Rows = (
     ("sleep seq expr cal printenv getconf", "text", "-w -s# -f# -0"),
     ("ps free", "text", "-aAefuxlhmgbw -o# -p# -C# --sort# --no-headers"),
     ("pkill killall pgrep", "text", "-flxanivc -u# -t# -P# -#"),
+    ("ss netstat", "text", "-tulnpasen"),
     ("lsof", "text", "-tnP -i= -p# -u# -s#"),
     # --- names of files
     ("ls dir vdir stat readlink realpath basename dirname df", "text", "*"),
@@ -191,7 +192,7 @@ _COMPOSE: tuple[str, Rows] = (
 )
 _DOCKER_THINGS: tuple[str, Rows] = (
     "--format# --filter#",
-    (("ls list prune inspect rm info", "args", "-afqv"),),
+    (("ls list prune inspect rm info df", "args", "-afqv"),),
 )
 
 _OF_PYTHON: tuple[str, Rows] = (
