@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from .file_use import UseContext
 from .paths import ResolvedPath, is_protected, normal
 from .rules import Rule
-from .shell.doing import Doing, Opened, describe, is_glob
+from .shell.doing import Doing, Opened, describe, is_glob, pieces
 from .shell.parser import parse
 from .shell.patterns import Match
 from .shell.programs import EVALUATORS, RUNNERS, SHELLS, UNKNOWN, Words, basename, why_not_set
@@ -45,12 +45,16 @@ class Step:
     Attributes:
         command: the command.
         doing: what it does.
+        script: the script that it stands in.
         outer: the commands that run it, from the outside.
+        passed: the files whose names `find` or `xargs` gives to it; None if they are not known.
     """
 
     command: Command
     doing: Doing
+    script: Script
     outer: tuple[Words, ...] = ()
+    passed: list[Opened] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,34 +127,35 @@ class Line:
             self._guess(text)
         for command in script.commands:
             if not command.words:
-                self._add_step(Step(command, Doing(), outer))
+                self._add_step(Step(command, Doing(), script, outer))
                 continue
             if depth == 0 and not command.piped and not _IN_GROUPS.search(text):
                 self._names = []
-            self._walk(command, script, outer, depth)
+            self._walk(Step(command, Doing(), script, outer), depth)
 
-    def _walk(self, command: Command, script: Script, outer: tuple[Words, ...], depth: int) -> None:
+    def _walk(self, given: Step, depth: int) -> None:
+        command, script, names = given.command, given.script, self._names
         if depth > _DEEPEST or len(self.steps) >= _MOST_COMMANDS:
             self.doubts.append("it runs too many commands, one behind another")
             return
         words = tuple(self._with_head(word, script) for word in command.words)
         doing = describe(replace(command, words=words))
         self._add(command.words, behind=bool(doing.why))
-        self._add_step(Step(command, doing, outer))
+        self._add_step(replace(given, doing=doing))
         for words in (doing.named, *((file,) for file in doing.scripts)):
             if words:
                 self.commands[words] = None
-        outer = (*outer, command.words)
-        names = self._names
-        if basename(command.words[0]) == "xargs":
-            given = any(it.kind in ("in", "here") for it in command.redirects)
-            doing.passes = None if given or not command.piped else names
+        outer = (*given.outer, command.words)
+        reads = tuple(it for it in command.redirects if it.kind != "out")
+        passed = {
+            "find": doing.passes,
+            "xargs": names if command.piped and not reads else None,
+        }.get(basename(command.words[0]), given.passed)
         for inner in doing.inner:
-            if doing.passes and all(it.word.head or it.word.text != "." for it in doing.passes):
+            if passed and all(it.word.text != "." for it in passed):
                 inner = tuple(map(_never_option, inner))
-            reads = tuple(it for it in command.redirects if it.kind != "out")
             inside = replace(command, words=inner, assignments=(), redirects=reads)
-            self._walk(inside, script, outer, depth + 1)
+            self._walk(Step(inside, doing, script, outer, passed), depth + 1)
         self._hear(command, doing, script)
         for text in doing.texts:
             self._read(parse(text), text, outer, depth + 1)
@@ -169,18 +174,22 @@ class Line:
         values = self._loop(word, script)
         heads = [it.text if it.static else it.head for it in values]
         if values and all(head and head[0] != "-" for head in heads):
-            return replace(word, head=heads[0])
+            return replace(word, head=posixpath.commonprefix(heads) or "…")
         return word
 
     def _loop(self, word: Word, script: Script) -> tuple[Word, ...]:
         found = _VARIABLE.fullmatch(word.raw)
         name = (found[1] or found[2]) if found else ""
         values = script.loops.get(name, ())
-        sets = (it.name for command in script.commands for it in command.assignments)
-        if name in sets or any(
-            it.words[:1] and it.words[0].text == "read" for it in script.commands
-        ):
-            return ()
+        for command in script.commands:
+            sets = [it.name for it in command.assignments]
+            words = [it.text for it in command.words]
+            if (
+                name in sets
+                or words[:1] == ["read"]
+                or any(it.startswith(f"{name}=") for it in words)
+            ):
+                return ()
         plain = all(it.static and not re.search(r"\s", it.text) for it in values)
         return values if plain or word.raw.startswith('"') else ()
 
@@ -292,20 +301,17 @@ class Line:
         word = opened.word
         if word.static or is_glob(word):
             yield opened
-        elif values := self._loop(word, self.script):
-            yield from (opened._replace(word=it) for it in values)
-        elif (passed := self._passed(step)) is None or not _is_passed(word):
+        elif values := self._loop(word, step.script):
+            for value in values:
+                for text, _ in pieces(value):
+                    part = value if text == value.text else Word(text, text)
+                    yield opened._replace(word=part)
+        elif step.passed is None or not _is_passed(word):
             yield opened
         else:
-            for it in passed:
+            for it in step.passed:
                 below = "/".join(part for part in (it.below, opened.below) if part)
                 yield opened._replace(word=it.word, below=below, dots=it.dots)
-
-    def _passed(self, step: Step) -> list[Opened] | None:
-        if not step.outer:
-            return None
-        by_words = {it.command.words: it.doing.passes for it in self.steps}
-        return next((by_words[it] for it in reversed(step.outer) if by_words.get(it)), None)
 
     def _followed(self, opened: Opened, places: list[str] | None) -> File:
         word = opened.word

@@ -518,7 +518,12 @@ OPENING = lines(r"""
     git -C secrets status
     find . -exec cat {} \; -name '*.py' ‖ find . -name README.md -exec cat {}/../.env \;
     curl '{file:///project/.env}' ‖ curl '[f-f]ile:///project/.env'
-    find src | xargs -I{} cat {}/../.env
+    find src | xargs -I{} cat {}/../.env ‖ for f in @.env; do curl -d "$f" u; done
+    for u in https://x file:///project/.env; do curl "$u"; done
+    find src | grep -o .env | xargs cat
+    for f in a; do bash -c 'f=.env; cat "$f"'; done ‖ for f in a; do export f=.env; cat $f; done
+    echo .env | xargs cat; find src -name '*.py' | xargs cat ‖ find src | head -c4 | xargs cat
+    find src -name '*.py' -exec sh -c 'cat "$@"' x .env {} +
 """)
 
 EVASIONS: dict[str, tuple[Policy, list[str]]] = {

@@ -121,7 +121,7 @@ class Doing:
         words = list(words)
         self.told.append(" ".join(word.text for word in words))
         for word in words:
-            for text, whole in _pieces(word):
+            for text, whole in pieces(word):
                 part = word if text == word.text else part_of(word, text)
                 self.open(Opened(part, Match.YES, writes, below, whole=whole))
 
@@ -188,7 +188,7 @@ def part_of(word: Word, text: str) -> Word:
     return Word(word.raw, text, static=False, head=head, single=word.single)
 
 
-def _pieces(word: Word) -> Iterator[tuple[str, bool]]:
+def pieces(word: Word) -> Iterator[tuple[str, bool]]:
     """Yield possible paths in a word, and whether each is certain, if it is a path at all.
 
     These are the word itself, the rest after an option, an `=`, `@`, `:` or comma, and the words in
@@ -274,6 +274,8 @@ _FIXES = names_in("""
     """)
 _ALWAYS_WRITES = names_in("black isort pyupgrade pint rustfmt") | {"cargo fmt", "go fmt"}
 """Programs that change files without an option for it."""
+_CUTS = names_in("-c -o -b --bytes --count --only-matching")
+"""Options with which a filter prints something else than whole lines."""
 _FIND_RUNS = names_in("-exec -execdir -ok -okdir")
 _FIND_VALUED = names_in("""
     -name -iname -path -ipath -wholename -regex -iregex -type -maxdepth -mindepth -size -mtime
@@ -431,7 +433,7 @@ class _Reader:
             doing.run(value)
         elif sign in ("?", "&"):
             folder = sign == "&"
-            for text, whole in _pieces(value):
+            for text, whole in pieces(value):
                 part = value if text == value.text else part_of(value, text)
                 writes = Match.MAYBE if folder else Match.NO
                 doing.open(Opened(part, Match.YES, writes, "**" if folder else "", whole=whole))
@@ -476,6 +478,7 @@ class _Reader:
         for word in self.operands:
             self.doing.read(word, self.looks)
         self.doing.filters = not self.operands and self.name in ("head", "sort", "tail", "uniq")
+        self.doing.filters &= not self.flags & _CUTS
 
     def _of_look(self) -> None:
         self.looks = "**"
@@ -579,7 +582,7 @@ class _Reader:
             self.doing.open(it)
         names = {"-l", "-L", "--files-with-matches", "--files", "--name-only"} & self.flags
         self.doing.lists = found if names else None
-        self.doing.filters = not files and default is None
+        self.doing.filters = not files and default is None and not self.flags & _CUTS
 
     def _of_find(self) -> None:
         words = [it for it in self.operands if it.text not in ("-L", "-H", "-P")]
@@ -654,7 +657,7 @@ class _Reader:
                 path = re.sub(r"(?i)^\s*file:(//[^/]*)?", "", start)
                 self.doing.read(part_of(word, unquote(path)))
             elif not word.static and not re.match(r"https?:", start):
-                self.doing.read(word)
+                self.doing.read(replace(word, raw=f"<{word.raw}>"))  # not as the name of a file
             if saves:
                 self.doing.write(part_of(word, word.text.rpartition("/")[2]))
                 self.doing.written = True
