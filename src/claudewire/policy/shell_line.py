@@ -125,11 +125,12 @@ class Line:
         if not script.certain:
             self.doubts.append(f"it cannot be parsed with certainty: {script.doubts[0]}")
             self._guess(text)
+        is_flat = depth == 0 and not _IN_GROUPS.search(text)
         for command in script.commands:
             if not command.words:
                 self._add_step(Step(command, Doing(), script, outer))
                 continue
-            if depth == 0 and not command.piped and not _IN_GROUPS.search(text):
+            if is_flat and not command.piped:
                 self._names = []
             self._walk(Step(command, Doing(), script, outer), depth)
 
@@ -181,6 +182,8 @@ class Line:
         found = _VARIABLE.fullmatch(word.raw)
         name = (found[1] or found[2]) if found else ""
         values = script.loops.get(name, ())
+        if not values:
+            return ()
         for command in script.commands:
             sets = [it.name for it in command.assignments]
             words = [it.text for it in command.words]
