@@ -51,7 +51,8 @@ class ConversationLock:
         if self._place is None or self.session_id == session_id:
             return
         path = _path(session_id, self._place)
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        for folder in (os.path.dirname(os.path.dirname(path)), os.path.dirname(path)):
+            os.makedirs(folder, mode=0o700, exist_ok=True)  # the mode is that of the last folder
         try:
             file = _locked(path)
         except BlockingIOError:
