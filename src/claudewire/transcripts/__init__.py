@@ -20,9 +20,10 @@ from .entries import (
 from .export import ExportFormat
 from .facts import SessionInfo, SessionStatus, TitleSource
 from .files import StoreError, project_folder
+from .search import Hit
 from .stores import SessionStore, SqliteStore, StoredSession, StoreKey, store_mirrored
 from .transcript import AgentInfo, BranchInfo, Transcript
-from .transcripts import Hit, Transcripts
+from .transcripts import Transcripts
 
 __all__ = [
     "AgentInfo",

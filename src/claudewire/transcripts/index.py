@@ -2,11 +2,7 @@
 
 The index is a cache: it can be deleted at any time, and is rebuilt if it is damaged or was made by
 another version. A file is known by its path, inode, size and time of change; if it only grew,
-reading continues at its former end.
-
-Texts are in an FTS5 table without their content, which would nearly double the size on disk: a hit
-is shown by reading its line again. SQLite before 3.43 cannot delete from such a table, so rows of
-changed files stay in it, without a place, and are never found.
+reading continues at its former end. Words of deleted and rewritten files leave the disk.
 """
 
 from __future__ import annotations
@@ -20,22 +16,23 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, NamedTuple, TypeVar
+from typing import IO, TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
 from ..tracking import Price
+from .entries import Entry
 from .facts import Calls, FileFacts, SessionInfo, add_calls, packed, session_info, well_formed
 from .files import Found, Stamp, StoreError, check_cancelled, find_sessions, lines_of, open_file
-from .search import Query, texts_of
-from .writing import make_folder
+from .search import Hit, Query, snippet, texts_of
+from .writing import connected
 
 log: logging.Logger = logging.getLogger("claudewire.transcripts")
 
 T = TypeVar("T")
 
-VERSION = 9
+VERSION = 10
 """Of the tables below; an index of another version is rebuilt."""
 
 BUSY = 30.0
@@ -52,11 +49,10 @@ CREATE TABLE IF NOT EXISTS files (
     stamp BLOB, offset INTEGER NOT NULL DEFAULT 0, mark BLOB, facts BLOB);
 CREATE INDEX IF NOT EXISTS files_of_session ON files (session);
 CREATE TABLE IF NOT EXISTS places (
-    id INTEGER PRIMARY KEY AUTOINCREMENT, file INTEGER NOT NULL, offset INTEGER, length INTEGER,
-    time TEXT);
+    id INTEGER PRIMARY KEY, file INTEGER NOT NULL, uuid TEXT, role TEXT, time TEXT, agent TEXT);
 CREATE INDEX IF NOT EXISTS places_of_file ON places (file);
 CREATE VIRTUAL TABLE IF NOT EXISTS texts
-    USING fts5 (user, model, tool, called, content='', tokenize="unicode61 remove_diacritics 2");
+    USING fts5 (user, model, tool, called, tokenize="unicode61 remove_diacritics 2");
 """
 _PARENT = """
 SELECT sessions.path FROM sessions JOIN files ON files.path = sessions.path
@@ -65,30 +61,23 @@ WHERE sessions.path != ? AND begin < ? AND instr(facts, ?) ORDER BY begin DESC L
 """The last session before a time with a message: a fork of that session begins with it."""
 
 # The weights favour words of the user, then of the model. CROSS JOIN keeps SQLite from beginning
-# with the places, which takes seconds.
+# with the places, which takes seconds, and texts are read for the best matches alone.
 _SEARCH = """
-SELECT files.path, sessions.info, places.offset, places.length,
-    bm25(texts, 3.0, 2.0, 1.0, 1.0) AS score
-FROM texts CROSS JOIN places ON places.id = texts.rowid
-    CROSS JOIN files ON files.id = places.file CROSS JOIN sessions ON sessions.path = files.session
-WHERE texts MATCH ? AND places.time >= ? AND places.time < ?
-    AND files.session IN (SELECT value FROM json_each(?))
-ORDER BY score LIMIT ?
+WITH best AS (
+    SELECT texts.rowid AS id, files.session, bm25(texts, 3.0, 2.0, 1.0, 1.0) AS score
+    FROM texts CROSS JOIN places ON places.id = texts.rowid
+        CROSS JOIN files ON files.id = places.file
+    WHERE texts MATCH ? AND coalesce(places.time, '') >= ? AND coalesce(places.time, '') < ?
+        AND files.session IN (SELECT value FROM json_each(?))
+    ORDER BY score LIMIT ?)
+SELECT sessions.info, uuid, role, time, agent, score, user, model, tool
+FROM best CROSS JOIN places ON places.id = best.id CROSS JOIN texts ON texts.rowid = best.id
+    CROSS JOIN sessions ON sessions.path = best.session
+ORDER BY score
 """
 
 _facts = msgspec.msgpack.Decoder(FileFacts).decode
 _info = msgspec.msgpack.Decoder(SessionInfo).decode
-_stamp = msgspec.msgpack.Decoder(Stamp).decode
-
-
-class Place(NamedTuple):
-    """The place of a hit."""
-
-    path: str
-    session: SessionInfo
-    offset: int
-    length: int
-    rank: float
 
 
 def default_index(config: Path, *, tool_output: bool) -> Path | None:
@@ -157,30 +146,25 @@ class Index:
 
     def _connection(self) -> sqlite3.Connection:
         if self._database is None:
-            self._database = self._opened()
-            version = self._database.execute("PRAGMA user_version").fetchone()[0]
-            if version not in (0, self._version):
-                raise sqlite3.DatabaseError("another version made it")
-            self._database.execute("PRAGMA journal_mode = WAL")
-            self._database.execute("PRAGMA synchronous = NORMAL")
-            self._database.execute("PRAGMA secure_delete = ON")
-            self._database.executescript(f"{_TABLES}PRAGMA user_version = {self._version}")
+            try:
+                self._database = self._opened()
+            except (OSError, sqlite3.OperationalError) as error:
+                log.warning("The index %s is kept in memory: %s", self._path, error)
+                self._path = None
+                self._database = self._opened()
         return self._database
 
-    @property
-    def _version(self) -> int:
-        return VERSION * 2 + self._tool_output
-
     def _opened(self) -> sqlite3.Connection:
-        try:
-            if self._path is not None:
-                make_folder(self._path.parent)
-                os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600))  # for this user alone
-                return _connected(str(self._path))
-        except (OSError, sqlite3.OperationalError) as error:
-            log.warning("The index %s is kept in memory: %s", self._path, error)
-            self._path = None
-        return _connected(":memory:")
+        database = connected(self._path or ":memory:", BUSY, isolation_level="IMMEDIATE")
+        (version,) = database.execute("PRAGMA user_version").fetchone()
+        wanted = VERSION * 2 + self._tool_output
+        if version not in (0, wanted):
+            raise sqlite3.DatabaseError("another version made it")
+        database.execute("PRAGMA synchronous = NORMAL")
+        if version == 0:
+            script = f"BEGIN IMMEDIATE; {_TABLES} PRAGMA user_version = {wanted}; COMMIT"
+            database.executescript(script)
+        return database
 
     def _remove(self) -> None:
         self.close()
@@ -211,8 +195,8 @@ class Index:
 
         return self._with(work)
 
-    def search(self, query: Query, limit: int) -> list[Place]:
-        """Find the places that match best, after reading new lines."""
+    def search(self, query: Query, limit: int) -> list[Hit]:
+        """Find the lines that match best, after reading new lines."""
         wanted = (query.project or "").casefold()
         found = [it for it in self.sessions() if wanted in (it.cwd or it.folder).casefold()]
         values = (
@@ -224,7 +208,7 @@ class Index:
             max(0, min(limit, 2**31)),
         )
         hits = self._with(lambda database: database.execute(_SEARCH, values).fetchall())
-        return [Place(path, _info(info), *place) for path, info, *place in hits]
+        return [_hit(query, *hit) for hit in hits]
 
     # --- reading ---------------------------------------------------------------------------------
 
@@ -232,13 +216,18 @@ class Index:
         """Read new lines, and forget files that are gone."""
         found = {it.main.path: it for it in find_sessions(self._root)}
         stamps = {stamp.path: packed(stamp) for it in found.values() for stamp in it.stamps}
-        rows = database.execute("SELECT path, stamp, session FROM files").fetchall()
-        known = {path: stamp for path, stamp, _ in rows}
-        gone = {session for path, _, session in rows if path not in stamps}
+        rows = database.execute("SELECT id, path, stamp, session, offset, mark FROM files")
+        known, gone = {}, {}
+        for id, path, stamp, session, offset, mark in rows.fetchall():
+            known[path] = stamp
+            if path not in stamps or (stamp != stamps[path] and not _has_grown(path, offset, mark)):
+                gone[id] = session
+        _forget(database, gone)
         changed = [
             it
             for path, it in found.items()
-            if path in gone or any(known.get(at.path) != stamps[at.path] for at in it.stamps)
+            if path in gone.values()
+            or any(known.get(at.path) != stamps[at.path] for at in it.stamps)
         ]
         for session in changed:
             check_cancelled()
@@ -247,17 +236,12 @@ class Index:
                     self._read_session(database, session)
             except StoreError as error:  # removed just now, or not readable
                 log.warning("%s", error)
-        for path in gone - found.keys():
-            with database:
-                _forget_files(database, path)
-                database.execute("DELETE FROM sessions WHERE path = ?", (path,))
         for session in changed:
             _find_parent(database, session.main.path)
 
     def _read_session(self, database: sqlite3.Connection, found: Found) -> None:
         path = found.main.path
         files = [self._read_file(database, stamp, path) for stamp in found.stamps]
-        _forget_files(database, path, without={stamp.path for stamp in found.stamps})
         empty = SessionInfo(
             found.id,
             found.folder,
@@ -287,27 +271,15 @@ class Index:
         ).fetchone()
         if known == packed(stamp):
             return _facts(facts)
+        found = _facts(facts) if known else FileFacts()
         with open_file(stamp.path) as file:
-            if known and _stamp(known).inode == stamp.inode and _mark(file, start) == mark:
-                found = _facts(facts)
-            else:  # a new file, or one that was rewritten
-                database.execute("DELETE FROM places WHERE file = ?", (id,))
-                start, found = 0, FileFacts()
+            if known and _mark(file, start) != mark:
+                raise StoreError(f"{stamp.path} was rewritten while it was read")
             for line in lines_of(file, start):
                 if line.is_complete:
                     entry = line.read()
                     found.read(entry)
-                    texts = texts_of(entry, tool_output=self._tool_output)
-                    if texts is not None:
-                        row = database.execute(
-                            "INSERT INTO places (file, offset, length, time) VALUES (?, ?, ?, ?)",
-                            (id, line.offset, line.length, texts.time),
-                        ).lastrowid
-                        database.execute(
-                            "INSERT INTO texts (rowid, user, model, tool, called)"
-                            " VALUES (?, ?, ?, ?, ?)",
-                            (row, texts.user, texts.model, texts.tool, texts.called),
-                        )
+                    self._add_texts(database, id, entry)
                     start = line.end
             values = (packed(stamp), start, _mark(file, start), packed(found), id)
         database.execute(
@@ -315,9 +287,18 @@ class Index:
         )
         return found
 
-
-def _connected(name: str) -> sqlite3.Connection:
-    return sqlite3.connect(name, timeout=BUSY, isolation_level="IMMEDIATE", check_same_thread=False)
+    def _add_texts(self, database: sqlite3.Connection, file: int, entry: Entry) -> None:
+        texts = texts_of(entry, tool_output=self._tool_output)
+        if texts is not None:
+            named = (entry.uuid, texts.role, entry.timestamp, entry.agent_id)
+            row = database.execute(
+                "INSERT INTO places (file, uuid, role, time, agent) VALUES (?, ?, ?, ?, ?)",
+                (file, *(it and well_formed(it) for it in named)),
+            ).lastrowid
+            database.execute(
+                "INSERT INTO texts (rowid, user, model, tool, called) VALUES (?, ?, ?, ?, ?)",
+                (row, texts.user, texts.model, texts.tool, texts.called),
+            )
 
 
 def _find_parent(database: sqlite3.Connection, path: str) -> None:
@@ -334,12 +315,39 @@ def _find_parent(database: sqlite3.Connection, path: str) -> None:
             database.execute("UPDATE sessions SET info = ? WHERE path = ?", (packed(named), path))
 
 
-def _forget_files(database: sqlite3.Connection, session: str, without: Iterable[str] = ()) -> None:
-    rows = database.execute("SELECT path, id FROM files WHERE session = ?", (session,)).fetchall()
-    for path, file in rows:
-        if path not in without:
-            database.execute("DELETE FROM places WHERE file = ?", (file,))
-            database.execute("DELETE FROM files WHERE id = ?", (file,))
+def _forget(database: sqlite3.Connection, files: Iterable[int]) -> None:
+    """Delete all that was read from some files, so that none of their words stays on the disk."""
+    for file in files:
+        of_file = "(SELECT id FROM places WHERE file = ?)"
+        database.execute(f"DELETE FROM texts WHERE rowid IN {of_file}", (file,))
+        database.execute("DELETE FROM places WHERE file = ?", (file,))
+        database.execute("DELETE FROM files WHERE id = ?", (file,))
+    if database.in_transaction:
+        database.execute("DELETE FROM sessions WHERE path NOT IN (SELECT path FROM files)")
+        database.execute("INSERT INTO texts (texts) VALUES ('optimize')")  # removes unused words
+        database.commit()
+        database.execute("PRAGMA wal_checkpoint (TRUNCATE)")
+
+
+def _hit(
+    query: Query,
+    info: bytes,
+    uuid: str | None,
+    role: str,
+    time: str | None,
+    agent: str | None,
+    rank: float,
+    *texts: str,
+) -> Hit:
+    text, spans = snippet("\n".join(filter(None, texts)), query)
+    return Hit(_info(info), uuid, role, time, text, spans, rank, agent)
+
+
+def _has_grown(path: str, offset: int, mark: bytes) -> bool:
+    """Whether a changed file still begins with all that was read from it."""
+    with suppress(StoreError, OSError), open_file(path) as file:
+        return _mark(file, offset) == mark
+    return False
 
 
 def _utc(time: datetime) -> str:

@@ -24,7 +24,7 @@ from ..wire import (
     ToolUseBlock,
 )
 from .entries import AssistantEntry, Entry, UserEntry
-from .facts import well_formed
+from .facts import SessionInfo, well_formed
 from .files import StoreError
 
 LONGEST = 20_000
@@ -147,6 +147,33 @@ def fold(text: str) -> str:
     return "".join(char for char in parts if not unicodedata.combining(char))
 
 
+# --- hits ----------------------------------------------------------------------------------------
+
+
+class Hit(Struct, frozen=True):
+    """A line that matches a search.
+
+    Attributes:
+        session: the session of the line.
+        uuid: the line.
+        role: the speaker: `user`, `assistant` or `tool`.
+        time: the time of the line.
+        snippet: the text around the first matching word.
+        spans: the places of the matching words in the snippet.
+        rank: the smaller, the better the match.
+        agent: the id of the subagent that the line belongs to.
+    """
+
+    session: SessionInfo
+    uuid: str | None
+    role: str
+    time: str | None
+    snippet: str
+    spans: tuple[tuple[int, int], ...] = ()
+    rank: float = 0.0
+    agent: str | None = None
+
+
 # --- the texts of a line -------------------------------------------------------------------------
 
 
@@ -154,16 +181,10 @@ class Texts(Struct, frozen=True):
     """The searchable texts of a line."""
 
     role: str
-    time: str
     user: str = ""
     model: str = ""
     tool: str = ""
     called: str = ""
-
-    @property
-    def shown(self) -> str:
-        """The text that a snippet is cut from."""
-        return "\n".join(filter(None, (self.user, self.model, self.tool)))
 
 
 def texts_of(entry: Entry, *, tool_output: bool = False) -> Texts | None:
@@ -188,7 +209,6 @@ def texts_of(entry: Entry, *, tool_output: bool = False) -> Texts | None:
         return None
     return Texts(
         role="tool" if not text else "user" if is_user else "assistant",
-        time=well_formed(entry.timestamp or ""),
         user=text if is_user else "",
         model="" if is_user else text,
         tool=" ".join(tool),
@@ -208,9 +228,6 @@ def _strings_in(value: Any) -> str:
 def _cut(text: str, length: int) -> str:
     """Shorten a text, and leave out encoded data."""
     return well_formed(_ENCODED.sub(" ", text[: length * 2])[:length])
-
-
-# --- the snippet of a hit ------------------------------------------------------------------------
 
 
 def snippet(text: str, query: Query) -> tuple[str, tuple[tuple[int, int], ...]]:

@@ -27,7 +27,7 @@ import msgspec
 from ..wire import TranscriptMirrorMessage
 from .entries import BadLine
 from .files import SUFFIX, Line, StoreError, is_session_id, lines_of, open_file
-from .writing import add_line, encode_line, exclusive, new_file
+from .writing import add_line, connected, encode_line, exclusive, new_file
 
 log: logging.Logger = logging.getLogger("claudewire.transcripts")
 
@@ -80,13 +80,8 @@ class SqliteStore:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        name = os.fspath(path)
-        if name != ":memory:":
-            name = os.path.expanduser(name)
-            os.makedirs(os.path.dirname(os.path.abspath(name)), mode=0o700, exist_ok=True)
         self._mutex = threading.Lock()
-        self._database = sqlite3.connect(name, timeout=BUSY, check_same_thread=False)
-        self._database.execute("PRAGMA journal_mode = WAL")
+        self._database = connected(os.path.expanduser(path), BUSY)
         self._database.executescript(_TABLES)
 
     def close(self) -> None:

@@ -20,13 +20,11 @@ from typing import Any, Self
 
 import anyio.to_thread
 import msgspec
-from msgspec import Struct
 from msgspec.structs import replace
 
 from ..errors import Cause, CLIError
 from ..options import Options
 from ..tracking import Price, PriceTable, Totals
-from .entries import read_entry
 from .export import ExportFormat, export_session, import_errors, read_bundle
 from .facts import SessionInfo, usage_of
 from .files import (
@@ -35,13 +33,12 @@ from .files import (
     contents,
     find_id,
     find_sessions,
-    open_file,
     project_folder,
     session_files,
 )
-from .index import Index, Place, default_index
+from .index import Index, default_index
 from .running import running_sessions, who_runs
-from .search import Query, fold, parse_query, snippet, texts_of
+from .search import Hit, fold, parse_query
 from .stores import Mirror, SessionStore, pull_session
 from .transcript import Transcript
 from .writing import (
@@ -59,30 +56,6 @@ SWEPT_AFTER = 30
 """Days after which CLIs delete a transcript, unless their settings say otherwise."""
 
 LONGEST_TITLE = 1_000
-
-
-class Hit(Struct, frozen=True):
-    """A line that matches a search.
-
-    Attributes:
-        session: the session of the line.
-        uuid: the line.
-        role: the speaker: `user`, `assistant` or `tool`.
-        time: the time of the line.
-        snippet: the text around the first matching word.
-        spans: the places of the matching words in the snippet.
-        rank: the smaller, the better the match.
-        agent: the id of the subagent that the line belongs to.
-    """
-
-    session: SessionInfo
-    uuid: str | None
-    role: str
-    time: str | None
-    snippet: str
-    spans: tuple[tuple[int, int], ...] = ()
-    rank: float = 0.0
-    agent: str | None = None
 
 
 class Transcripts:
@@ -211,32 +184,7 @@ class Transcripts:
         Raises:
             StoreError: the query is invalid.
         """
-        parsed = parse_query(query)
-        hits = (self._hit(place, parsed) for place in self._index.search(parsed, limit))
-        return [hit for hit in hits if hit is not None]
-
-    def _hit(self, place: Place, query: Query) -> Hit | None:
-        try:
-            with open_file(place.path) as file:
-                file.seek(place.offset)
-                line = file.read(place.length)
-        except StoreError:
-            return None  # it was removed since
-        entry = read_entry(line)
-        texts = texts_of(entry, tool_output=True)
-        if texts is None:
-            return None  # it was rewritten since
-        text, spans = snippet(texts.shown, query)
-        return Hit(
-            session=place.session,
-            uuid=entry.uuid,
-            role=texts.role,
-            time=entry.timestamp,
-            snippet=text,
-            spans=spans,
-            rank=place.rank,
-            agent=entry.agent_id,
-        )
+        return self._index.search(parse_query(query), limit)
 
     def totals(self, infos: Iterable[SessionInfo] | None = None) -> dict[str, Totals]:
         """Add up the usage of sessions, by model, each message once.
@@ -289,6 +237,7 @@ class Transcripts:
                 failed = f"The session {id} cannot be deleted"
                 keep(Path(copy.path), self._archive / copy.folder, failed)
                 remove(Path(copy.path), failed)
+        self._index.sessions()  # its words leave the index
 
     def purge(self, id: str) -> None:
         """Delete an archived or deleted session for good."""

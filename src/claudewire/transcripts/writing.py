@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sqlite3
 import time
 import uuid
 from collections.abc import Iterable, Iterator
@@ -106,6 +107,27 @@ def _add(file: int, line: bytes) -> None:
         raise
 
 
+# --- databases -----------------------------------------------------------------------------------
+
+
+def connected(path: str | os.PathLike[str], busy: float, **options: Any) -> sqlite3.Connection:
+    """Open a database that only this user can read, and that keeps nothing that was deleted.
+
+    Args:
+        path: the file; `:memory:` for none.
+        busy: the seconds to wait for another process that writes to it.
+        options: more options of `sqlite3.connect`.
+    """
+    name = os.path.abspath(path) if os.fspath(path) != ":memory:" else ":memory:"
+    if name != ":memory:":
+        make_folder(Path(name).parent)
+        os.close(os.open(name, os.O_CREAT | os.O_RDWR, 0o600))  # SQLite's other files follow it
+    database = sqlite3.connect(name, timeout=busy, check_same_thread=False, **options)
+    database.execute("PRAGMA journal_mode = WAL")
+    database.execute("PRAGMA secure_delete = ON")
+    return database
+
+
 # --- whole files ---------------------------------------------------------------------------------
 
 
@@ -142,10 +164,11 @@ def new_file(path: Path, lines: Iterable[bytes]) -> None:
 
 def make_folder(path: Path) -> list[Path]:
     """Make a folder, and its missing parents, for this user alone; return the new ones."""
-    missing = [it for it in (path, *path.parents) if not it.exists()][::-1]
-    for it in missing:
-        it.mkdir(mode=0o700, exist_ok=True)
-    return missing
+    if path.exists():
+        return []
+    made = make_folder(path.parent)
+    path.mkdir(mode=0o700, exist_ok=True)
+    return [*made, path]
 
 
 def make_files(files: Iterable[tuple[Path, Iterable[bytes]]], failed: str) -> None:

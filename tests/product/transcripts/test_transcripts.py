@@ -292,7 +292,37 @@ def test_damaged_index_is_rebuilt(config: Path, tmp_path: Path, damage: str) -> 
         assert after.search("zebra")
 
 
-def test_index_in_use_or_on_a_full_disk_is_kept(
+def test_index_on_a_full_disk_is_kept(
+    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, connect = tmp_path / "index.db", sqlite3.connect
+    with Transcripts(config, index=path) as transcripts:
+        transcripts.list()
+    inode = path.stat().st_ino
+
+    def on_a_full_disk(*args: Any, **options: Any) -> sqlite3.Connection:
+        database = connect(*args, **options)
+        if args != (":memory:",):
+            database.execute("PRAGMA max_page_count = 1")  # it is as large as that already
+        return database
+
+    for number in range(9):
+        Writer(config, f"s{number}").user("walrus " * 500)
+    with monkeypatch.context() as patch:
+        patch.setattr(sqlite3, "connect", on_a_full_disk)
+        with (
+            Transcripts(config, index=path) as transcripts,
+            pytest.raises(StoreError, match="disk is full"),
+        ):
+            transcripts.list()
+        with Transcripts(config, index=tmp_path / "new.db") as transcripts:
+            assert len(transcripts.list()) == 9  # kept in memory
+    assert path.stat().st_ino == inode
+    with Transcripts(config, index=path) as transcripts:
+        assert len(transcripts.search("walrus")) == 9
+
+
+def test_index_in_use_is_kept(
     config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("claudewire.transcripts.index.BUSY", 0.01)
@@ -310,17 +340,44 @@ def test_index_in_use_or_on_a_full_disk_is_kept(
         assert path.stat().st_ino == inode
 
 
-def test_index_is_readable_by_this_user_only(config: Path, tmp_path: Path) -> None:
+def test_locks_and_the_index_are_readable_by_this_user_only(config: Path, tmp_path: Path) -> None:
     conversation(config)
-    before = os.umask(0)
+    lock, before = ConversationLock(os.path.realpath(config)), os.umask(0)
     try:
+        lock.take(MAIN)
         with Transcripts(config) as transcripts:
             transcripts.list()
-            found = [it for it in (tmp_path / "cache").rglob("*") if it.is_file()]
-            assert found
-            assert {it.stat().st_mode & 0o777 for it in found if ".db" in it.name} == {0o600}
+            found = {it for it in (tmp_path / "cache").rglob("*") if it.exists()}
+            assert {it.suffix for it in found} == {"", ".db", ".db-wal", ".db-shm"}
+            for it in found:
+                assert it.stat().st_mode & 0o777 == (0o700 if it.is_dir() else 0o600), it
     finally:
         os.umask(before)
+        lock.release()
+
+
+@pytest.mark.parametrize("how", ["deleted", "swept by the CLI", "rewritten"])
+def test_words_of_a_deleted_session_leave_the_disk(
+    config: Path, tmp_path: Path, transcripts: Transcripts, how: str
+) -> None:
+    def kept() -> bool:
+        return any(b"xylophon" in it.read_bytes() for it in (tmp_path / "cache").rglob("*.db*"))
+
+    conversation(config, PLAIN)
+    writer = Writer(config)
+    writer.user("A secret xylophone")
+    assert transcripts.search("xylophone")
+    assert kept()
+    if how == "deleted":
+        transcripts.delete(MAIN)
+    elif how == "rewritten":
+        writer.path.write_bytes(b"")
+        writer.user("Nothing")
+    else:
+        writer.path.unlink()
+    if how != "deleted":
+        assert transcripts.search("retries")
+    assert not kept()
 
 
 def test_unreadable_project_is_left_out_with_a_warning(
