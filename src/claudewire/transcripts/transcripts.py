@@ -22,7 +22,7 @@ import anyio.to_thread
 import msgspec
 from msgspec.structs import replace
 
-from ..errors import Cause, CLIError
+from ..errors import Cause, CLIError, OptionsError
 from ..options import Options
 from ..tracking import Price, PriceTable, Totals
 from .export import ExportFormat, export_session, import_errors, read_bundle
@@ -430,7 +430,7 @@ class Transcripts:
 
     def expiring(self, within: timedelta = timedelta(days=7)) -> builtins.list[SessionInfo]:
         """Return the sessions that the CLI will delete soon, and that are in no archive."""
-        old = self._older_than(self.swept_after - within)
+        old = self._older_than(self.swept_after - _age(within))
         return [info for info in old if info.prompts or info.replies]
 
     def archive(self, *, older_than: timedelta = timedelta(days=20)) -> builtins.list[SessionInfo]:
@@ -439,7 +439,7 @@ class Transcripts:
         They are linked, or else copied, into a folder inside `config_dir` that the CLI does not
         touch. A session that has grown since is archived again.
         """
-        new = self._older_than(older_than)
+        new = self._older_than(_age(older_than))
         for info in new:
             failed = f"The session {info.id} cannot be archived"
             keep(Path(info.path), self._archive / info.folder, failed)
@@ -464,6 +464,12 @@ class Transcripts:
         for place in session_files(main):
             os.utime(target / place)  # or the CLI would delete it at once
         return self.info(found.id)
+
+
+def _age(given: timedelta) -> timedelta:
+    if not isinstance(given, timedelta):
+        raise OptionsError(f"An age must be a timedelta, got {given!r}. Give timedelta(days=…).")
+    return given
 
 
 def _newest_first(infos: Iterable[SessionInfo]) -> builtins.list[SessionInfo]:

@@ -10,11 +10,12 @@ import time
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.helpers.processes import ended
 
-from claudewire.errors import Cause, CLIError
+from claudewire.errors import Cause, CLIError, OptionsError
 from claudewire.launch import ConversationLock
 from claudewire.transcripts import StoreError, Transcripts, project_folder, writing
 from claudewire.transcripts.files import SessionNotFound
@@ -248,3 +249,10 @@ def test_old_sessions_are_archived_before_the_cli_deletes_them(
     assert transcripts.unarchive(MAIN).id == MAIN
     assert old.path.read_bytes() == content
     assert transcripts.expiring() == []  # the CLI would delete it at once
+
+
+def test_age_of_another_type_is_refused(transcripts: Transcripts) -> None:
+    age: Any = 0
+    for call in (lambda: transcripts.archive(older_than=age), lambda: transcripts.expiring(age)):
+        with pytest.raises(OptionsError, match="must be a timedelta, got 0"):
+            call()
