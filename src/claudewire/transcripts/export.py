@@ -121,37 +121,48 @@ def _redacted(path: Path, redactor: Redact) -> Iterator[bytes]:
 # --- import --------------------------------------------------------------------------------------
 
 
-class Bundle(Struct, frozen=True):
-    """An exported session.
+class _Manifest(Struct):
+    """The description of a session in a zip."""
+
+    id: str
+    cwd: str | None = None
+
+
+_LONGEST_MANIFEST = 1 << 20
+
+
+class Bundle:
+    """An exported session, in an open zip.
 
     Attributes:
-        path: the file.
         id: the id of the session.
         cwd: its working directory.
-        names: the files in the zip, the transcript last; none for JSON Lines.
     """
 
-    path: Path
-    id: str
-    cwd: str | None
-    names: tuple[str, ...] = ()
+    def __init__(self, archive: zipfile.ZipFile) -> None:
+        self._archive = archive
+        with archive.open(MANIFEST) as file:
+            manifest = msgspec.json.decode(file.read(_LONGEST_MANIFEST), type=_Manifest)
+        self.id, self.cwd = manifest.id, manifest.cwd
+        if not is_session_id(self.id):
+            raise ValueError("it does not name its session")
+        archive.getinfo(MAIN)
+        names = [name for name in archive.namelist() if name not in (MANIFEST, MAIN)]
+        for name in names:
+            if _SAFE.fullmatch(name) is None:
+                raise ValueError(f"it has a file {name!r}, which no session has")
+        self._names = [*names, MAIN]
 
     def files(self, id: str) -> Iterator[tuple[str, Iterable[bytes]]]:
-        """Yield the files under a new id, with their places in the folder of the project."""
-        if not self.names:
-            yield f"{id}{SUFFIX}", self._renamed(contents(self.path), id)
-            return
-        with zipfile.ZipFile(self.path) as archive:
-            for name in self.names:
-                place = f"{id}{SUFFIX}" if name == MAIN else f"{id}/{name}"
-                with archive.open(name) as member:
-                    chunks = chunks_of(member)
-                    yield place, self._renamed(chunks, id) if place.endswith(SUFFIX) else chunks
+        """Yield the files under a new id, with their places in the project; the transcript last."""
+        for name in self._names:
+            place = f"{id}{SUFFIX}" if name == MAIN else f"{id}/{name}"
+            with self._archive.open(name) as member:
+                chunks = chunks_of(member)
+                is_renamed = id != self.id and place.endswith(SUFFIX)
+                yield place, self._renamed(chunks, id) if is_renamed else chunks
 
     def _renamed(self, chunks: Iterator[bytes], id: str) -> Iterator[bytes]:
-        if id == self.id:
-            yield from chunks
-            return
         framing = Lines()
         for lines in (*map(framing.feed, chunks), framing.end()):
             for line in lines:
@@ -173,56 +184,19 @@ _DAMAGED = (
 
 
 @contextmanager
-def import_errors(path: Path) -> Iterator[None]:
-    """Raise a StoreError for the errors of a malformed file: cut off, damaged, encrypted."""
+def open_bundle(path: Path) -> Iterator[Bundle]:
+    """Open an exported session.
+
+    Raises:
+        StoreError: the file is malformed, in the block as well: cut off, damaged, encrypted.
+    """
     try:
-        yield
+        with zipfile.ZipFile(path) as archive:
+            yield Bundle(archive)
     except StoreError:
         raise
     except _DAMAGED as error:
         raise StoreError(
             f"{path} cannot be imported: {error}",
-            advice="Export a session as .zip or .jsonl, and import that.",
+            advice="Export a session as .zip, and import that.",
         ) from error
-
-
-def read_bundle(path: Path) -> Bundle:
-    """Open an exported zip or JSON Lines.
-
-    Raises:
-        StoreError: the file is malformed.
-    """
-    with import_errors(path):
-        bundle = _read_zip(path) if zipfile.is_zipfile(path) else _read_lines(path)
-        if not is_session_id(bundle.id):
-            raise ValueError("it does not name its session")
-    return bundle
-
-
-class _Manifest(Struct):
-    """The description of a session in a zip."""
-
-    id: str
-    cwd: str | None = None
-
-
-def _read_zip(path: Path) -> Bundle:
-    with zipfile.ZipFile(path) as archive:
-        manifest = msgspec.json.decode(archive.read(MANIFEST), type=_Manifest)
-        names = [name for name in archive.namelist() if name not in (MANIFEST, MAIN)]
-        archive.getinfo(MAIN)
-    for name in names:
-        if _SAFE.fullmatch(name) is None:
-            raise ValueError(f"it has a file {name!r}, which no session has")
-    return Bundle(path, manifest.id, manifest.cwd, (*names, MAIN))
-
-
-def _read_lines(path: Path) -> Bundle:
-    id, cwd = "", None
-    with path.open("rb") as file:
-        for line in lines_of(file):
-            entry = line.read()
-            id, cwd = id or entry.session_id or "", cwd or entry.cwd
-            if id and cwd:
-                break
-    return Bundle(path, id, cwd)

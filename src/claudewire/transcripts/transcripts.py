@@ -25,7 +25,7 @@ from msgspec.structs import replace
 from ..errors import Cause, CLIError, OptionsError
 from ..options import Options
 from ..tracking import Price, PriceTable, Totals
-from .export import ExportFormat, export_session, import_errors, read_bundle
+from .export import ExportFormat, export_session, open_bundle
 from .facts import SessionInfo, usage_of
 from .files import (
     StoreError,
@@ -335,22 +335,21 @@ class Transcripts:
         cwd: str | os.PathLike[str] | None = None,
         new_id: bool = False,
     ) -> SessionInfo:
-        """Take in a session that was exported as `.zip` or `.jsonl`, here or elsewhere.
+        """Take in a session that was exported as `.zip`, here or elsewhere.
 
         Args:
             path: the file.
             cwd: the directory of the session; its former directory by default.
             new_id: give it a new id. Otherwise no session of any project may have its id.
         """
-        source = Path(path).expanduser()
-        bundle = read_bundle(source)
-        directory = cwd or (bundle.cwd if (bundle.cwd or "").startswith(("/", "~")) else None)
-        id = str(uuid.uuid4()) if new_id else bundle.id
-        target = self.root / ("imported" if directory is None else project_folder(directory))
-        with import_errors(source), exclusive(id, self.config_dir):
-            self._check_new(id, " or import this one under another id: new_id=True")
-            files = ((target / name, chunks) for name, chunks in bundle.files(id))
-            make_files(files, f"The session {bundle.id} cannot be imported")
+        with open_bundle(Path(path).expanduser()) as bundle:
+            directory = cwd or (bundle.cwd if (bundle.cwd or "").startswith(("/", "~")) else None)
+            id = str(uuid.uuid4()) if new_id else bundle.id
+            target = self.root / ("imported" if directory is None else project_folder(directory))
+            with exclusive(id, self.config_dir):
+                self._check_new(id, " or import this one under another id: new_id=True")
+                files = ((target / name, chunks) for name, chunks in bundle.files(id))
+                make_files(files, f"The session {bundle.id} cannot be imported")
         return self.info(id)
 
     def _check_new(self, id: str, instead: str = "") -> None:
