@@ -153,13 +153,13 @@ class Bundle:
                 raise ValueError(f"it has a file {name!r}, which no session has")
         self._names = [*names, MAIN]
 
-    def files(self, id: str) -> Iterator[tuple[str, Iterable[bytes]]]:
+    def files(self, id: str) -> Iterator[tuple[Path, Iterable[bytes]]]:
         """Yield the files under a new id, with their places in the project; the transcript last."""
         for name in self._names:
-            place = f"{id}{SUFFIX}" if name == MAIN else f"{id}/{name}"
+            place = Path(f"{id}{SUFFIX}") if name == MAIN else Path(id, name)
             with self._archive.open(name) as member:
                 chunks = chunks_of(member)
-                is_renamed = id != self.id and place.endswith(SUFFIX)
+                is_renamed = id != self.id and place.suffix == SUFFIX
                 yield place, self._renamed(chunks, id) if is_renamed else chunks
 
     def _renamed(self, chunks: Iterator[bytes], id: str) -> Iterator[bytes]:

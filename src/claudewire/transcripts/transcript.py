@@ -225,22 +225,21 @@ class Transcript:
     def forked_files(
         self, new: str, at: str | None, title: str | None
     ) -> Iterator[tuple[Path, Iterable[bytes]]]:
-        """Yield the files of a fork up to and including the line `at`, the transcript itself last.
+        """Yield the places of a fork's files, up to the line `at`, and contents; its lines last.
 
         Lines keep their uuids, as in the CLI's own forks, and name their origin.
 
         Raises:
             StoreError: there is no such line.
         """
-        target = self.path.with_name(f"{new}.jsonl")
         for agent in self._started_by(at):
             path = Path(agent.path)
-            copy = target.with_suffix("") / path.relative_to(self.path.with_suffix(""))
+            copy = new / path.relative_to(self.path.with_suffix(""))
             yield copy, (_forked(it, self.id, new) for it in entries_of(path))
             meta = path.with_suffix(".meta.json")
             if meta.is_file():
                 yield copy.with_suffix(".meta.json"), contents(meta)
-        yield target, self._forked_lines(new, at, title)
+        yield Path(f"{new}.jsonl"), self._forked_lines(new, at, title)
 
     def _forked_lines(self, new: str, at: str | None, title: str | None) -> Iterator[bytes]:
         if title is not None:

@@ -255,7 +255,7 @@ class Transcripts:
         source = self.open(id)
         new = str(uuid.uuid4())
         files = source.forked_files(new, at, _one_line(title or "") or None)
-        make_files(files, f"The session {source.id} cannot be forked")
+        make_files(source.path.parent, files, f"The session {source.id} cannot be forked")
         return self.info(new)
 
     def resume(
@@ -292,11 +292,11 @@ class Transcripts:
         target, main = self.root / folder, Path(info.path)
         if not (target / main.name).exists():
             files = (
-                (target / place, contents(path))
+                (place, contents(path))
                 for place, path in session_files(main).items()
                 if not (target / place).exists()
             )
-            make_files(files, f"The session {info.id} cannot be copied to {folder}")
+            make_files(target, files, f"The session {info.id} cannot be copied to {folder}")
 
     # --- export and import -----------------------------------------------------------------------
 
@@ -348,8 +348,7 @@ class Transcripts:
             target = self.root / ("imported" if directory is None else project_folder(directory))
             with exclusive(id, self.config_dir):
                 self._check_new(id, " or import this one under another id: new_id=True")
-                files = ((target / name, chunks) for name, chunks in bundle.files(id))
-                make_files(files, f"The session {bundle.id} cannot be imported")
+                make_files(target, bundle.files(id), f"The session {bundle.id} cannot be imported")
         return self.info(id)
 
     def _check_new(self, id: str, instead: str = "") -> None:

@@ -24,6 +24,9 @@ from ..errors import CLIError
 from ..launch import ConversationLock
 from .files import Found, StoreError, contents, find_id, find_sessions, session_files
 
+with suppress(ImportError):  # Windows, where sessions do not work, but imports must
+    import fcntl
+
 WAIT = 5.0
 """Seconds to wait for another process that changes the same session: that takes milliseconds."""
 
@@ -132,33 +135,63 @@ def connected(path: str | os.PathLike[str], busy: float, **options: Any) -> sqli
 
 
 @contextmanager
-def draft_of(path: Path) -> Iterator[IO[bytes]]:
+def draft_of(path: Path, folder: Path | None = None) -> Iterator[IO[bytes]]:
     """Open a file that gets its name once everything is written.
+
+    Args:
+        path: the file.
+        folder: the place of the draft, which the caller has cleaned; beside the file by default.
 
     Raises:
         FileExistsError: there is one with this name already.
     """
     make_folder(path.parent)
-    # Two threads may make the same file: each has a draft.
-    draft = path.with_name(f".{uuid.uuid4().hex}.draft")
+    if folder is None:
+        remove_drafts(path.parent)
+    fd, draft = _new_draft(folder or path.parent)
     try:
-        with open(os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600), "w+b") as file:
+        with open(fd, "w+b") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        os.link(draft, path)  # unlike renaming, this never replaces a file
+            os.link(draft, path)  # unlike renaming, this never replaces a file
     finally:
         with suppress(OSError):
             draft.unlink()
 
 
-def new_file(path: Path, lines: Iterable[bytes]) -> None:
+def _new_draft(folder: Path) -> tuple[int, Path]:
+    """Make a draft that is locked as long as its writer lives."""
+    while True:
+        # Two threads may make the same file: each has a draft.
+        draft = folder / f".{uuid.uuid4().hex}.draft"
+        file = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        fcntl.flock(file, fcntl.LOCK_EX)
+        if os.fstat(file).st_nlink:
+            return file, draft
+        os.close(file)  # another writer removed it before it was locked
+
+
+def remove_drafts(folder: Path) -> None:
+    """Remove the drafts that killed writers have left in a folder."""
+    for draft in folder.glob(".*.draft"):
+        with suppress(OSError), draft.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            draft.unlink()
+
+
+def new_file(path: Path, lines: Iterable[bytes], folder: Path | None = None) -> None:
     """Make a file that is complete from the moment on at which it exists.
+
+    Args:
+        path: the file.
+        lines: its content.
+        folder: the place of its draft, as for `draft_of`.
 
     Raises:
         FileExistsError: there is one already.
     """
-    with draft_of(path) as file:
+    with draft_of(path, folder) as file:
         file.writelines(lines)
 
 
@@ -171,11 +204,12 @@ def make_folder(path: Path) -> list[Path]:
     return [*made, path]
 
 
-def make_files(files: Iterable[tuple[Path, Iterable[bytes]]], failed: str) -> None:
+def make_files(folder: Path, files: Iterable[tuple[Path, Iterable[bytes]]], failed: str) -> None:
     """Make several files, or none of them.
 
     Args:
-        files: the paths and contents.
+        folder: the folder of the project.
+        files: the places in it, and contents.
         failed: the message if it fails, such as "The session … cannot be imported".
 
     Raises:
@@ -184,9 +218,12 @@ def make_files(files: Iterable[tuple[Path, Iterable[bytes]]], failed: str) -> No
     made: list[Path] = []
     with store_errors(failed):
         try:
-            for path, lines in files:
+            made += make_folder(folder)
+            remove_drafts(folder)
+            for place, lines in files:
+                path = folder / place
                 made += make_folder(path.parent)
-                new_file(path, lines)
+                new_file(path, lines, folder)
                 made.append(path)
         except BaseException:
             for path in reversed(made):

@@ -169,6 +169,32 @@ def test_failed_fork_leaves_nothing(
     assert len(list((config / "projects").rglob("*"))) == 5
 
 
+KILLED = """
+import os, sys
+from claudewire.transcripts import Transcripts
+config, id, call = sys.argv[1:]
+os.link = lambda source, target: os.kill(os.getpid(), 9)
+with Transcripts(config) as transcripts:
+    transcripts.fork(id) if call == "fork" else transcripts.export(id, f"{config}/out.md")
+"""
+
+
+@pytest.mark.parametrize("call", ["fork", "export"])
+def test_draft_of_a_killed_writer_is_removed_by_the_next(
+    config: Path, transcripts: Transcripts, call: str
+) -> None:
+    with_agent(config)
+    subprocess.run([sys.executable, "-c", KILLED, str(config), MAIN, call], timeout=60, check=False)
+    (dead,) = config.rglob("*.draft")
+    with writing.draft_of(dead.with_name("x")):
+        (alive,) = config.rglob("*.draft")
+        assert alive != dead
+        transcripts.fork(MAIN)
+        transcripts.export(MAIN, config / "out.md")
+        assert alive.exists()
+    assert [*config.rglob("*.draft")] == []
+
+
 # --- resuming ------------------------------------------------------------------------------------
 
 
