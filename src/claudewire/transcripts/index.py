@@ -35,9 +35,6 @@ T = TypeVar("T")
 VERSION = 10
 """Of the tables below; an index of another version is rebuilt."""
 
-BUSY = 30.0
-"""Seconds to wait for another process that writes to the index."""
-
 MARK = 64
 """Bytes before the end of the last reading; if they are others, the file was rewritten."""
 
@@ -155,7 +152,7 @@ class Index:
         return self._database
 
     def _opened(self) -> sqlite3.Connection:
-        database = connected(self._path or ":memory:", BUSY, isolation_level="IMMEDIATE")
+        database = connected(self._path or ":memory:")
         (version,) = database.execute("PRAGMA user_version").fetchone()
         wanted = VERSION * 2 + self._tool_output
         if version not in (0, wanted):

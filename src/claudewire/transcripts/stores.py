@@ -31,9 +31,6 @@ from .writing import add_line, connected, encode_line, exclusive, new_file
 
 log: logging.Logger = logging.getLogger("claudewire.transcripts")
 
-BUSY = 10.0
-"""Seconds to wait for another process that writes to the same file."""
-
 StoredEntry = dict[str, Any]
 """A line of a transcript, as a JSON object."""
 
@@ -81,7 +78,7 @@ class SqliteStore:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._mutex = threading.Lock()
-        self._database = connected(os.path.expanduser(path), BUSY)
+        self._database = connected(os.path.expanduser(path))
         self._database.executescript(_TABLES)
 
     def close(self) -> None:

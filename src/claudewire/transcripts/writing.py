@@ -30,6 +30,9 @@ with suppress(ImportError):  # Windows, where sessions do not work, but imports 
 WAIT = 5.0
 """Seconds to wait for another process that changes the same session: that takes milliseconds."""
 
+BUSY = 30.0
+"""Seconds to wait for another process that writes to the same database."""
+
 PAUSE = 0.01
 """Seconds between two attempts to get the lock."""
 
@@ -113,19 +116,19 @@ def _add(file: int, line: bytes) -> None:
 # --- databases -----------------------------------------------------------------------------------
 
 
-def connected(path: str | os.PathLike[str], busy: float, **options: Any) -> sqlite3.Connection:
+def connected(path: str | os.PathLike[str]) -> sqlite3.Connection:
     """Open a database that only this user can read, and that keeps nothing that was deleted.
 
     Args:
         path: the file; `:memory:` for none.
-        busy: the seconds to wait for another process that writes to it.
-        options: more options of `sqlite3.connect`.
     """
     name = os.path.abspath(path) if os.fspath(path) != ":memory:" else ":memory:"
     if name != ":memory:":
         make_folder(Path(name).parent)
         os.close(os.open(name, os.O_CREAT | os.O_RDWR, 0o600))  # SQLite's other files follow it
-    database = sqlite3.connect(name, timeout=busy, check_same_thread=False, **options)
+    database = sqlite3.connect(
+        name, timeout=BUSY, isolation_level="IMMEDIATE", check_same_thread=False
+    )
     database.execute("PRAGMA journal_mode = WAL")
     database.execute("PRAGMA secure_delete = ON")
     return database

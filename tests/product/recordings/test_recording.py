@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import io
 import json
+import os
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,7 @@ from claudewire.recordings import (
     RecordingTransport,
     read,
 )
+from claudewire.recordings.recorder import LARGE
 from claudewire.transport import MemoryTransport, memory_pair
 from claudewire.wire import Answer, AssistantMessage, InitializeResult, InvalidLine, ResultMessage
 
@@ -133,18 +136,64 @@ class FullOnce(io.BytesIO):
 
 
 @pytest.mark.anyio
-async def test_nothing_is_recorded_after_a_line_that_was_lost() -> None:
+async def test_full_disk_ends_the_recording_alone(caplog: pytest.LogCaptureFixture) -> None:
     sink = FullOnce()
     app, cli = recording(sink)
-    await app.send(b"one\n")
-    for data in (b"lost\n", b"two\n"):
-        with pytest.raises(OSError, match="No space left"):
-            await app.send(data)
-    with pytest.raises(OSError, match="No space left"):
-        await app.aclose()
+    for data in (b"one\n", b"lost\n", b"two\n"):
+        await app.send(data)
+        assert await cli.receive() == data
+    assert isinstance(app.failure, OSError)
+    await app.aclose()
     assert entries(sink) == [(">", b"one")]
+    assert caplog.messages == [f"The recording ends here, incomplete: {app.failure}"]
     with pytest.raises(TransportClosed):
-        await cli.send(b"the transport is closed nevertheless")
+        await cli.send(b"the transport is closed")
+
+
+@pytest.mark.anyio
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+async def test_conversation_goes_on_without_the_header_of_its_recording() -> None:
+    app, cli = recording("/dev/full")
+    assert isinstance(app.failure, OSError)
+    await app.send(b"one\n")
+    assert await cli.receive() == b"one\n"
+    await app.aclose()
+
+
+@pytest.mark.anyio
+async def test_large_lines_are_recorded_in_order_outside_of_the_loop() -> None:
+    sink, threads = io.BytesIO(), set[int]()
+
+    def redact(text: str) -> str:
+        if text.startswith("large"):
+            threads.add(threading.get_ident())
+        return text
+
+    app, cli = recording(sink, redactor=redact)
+    large, small = b"large" * LARGE, b"small"
+    with anyio.fail_after(SOON):
+        await cli.send(large + b"\n")
+        await cli.send(small + b"\n")
+        await cli.send_eof()
+        received = b""
+        while data := await app.receive():
+            received += data
+        cli.send_stderr(large)
+        await cli.aclose()
+        assert await app.receive_stderr() == large
+        with anyio.CancelScope() as scope:
+            scope.cancel()
+            await app.send(large + b"\n")
+        await app.aclose()
+    assert received == large + b"\n" + small + b"\n"
+    assert threading.get_ident() not in threads
+    assert entries(sink) == [
+        ("<", large),
+        ("<", small),
+        ("<", None),
+        (">", large),
+        ("!", large),
+    ]
 
 
 @pytest.mark.anyio

@@ -301,7 +301,7 @@ def test_index_on_a_full_disk_is_kept(
     inode = path.stat().st_ino
 
     def on_a_full_disk(*args: Any, **options: Any) -> sqlite3.Connection:
-        database = connect(*args, **options)
+        database: sqlite3.Connection = connect(*args, **options)
         if args != (":memory:",):
             database.execute("PRAGMA max_page_count = 1")  # it is as large as that already
         return database
@@ -325,7 +325,7 @@ def test_index_on_a_full_disk_is_kept(
 def test_index_in_use_is_kept(
     config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("claudewire.transcripts.index.BUSY", 0.01)
+    monkeypatch.setattr("claudewire.transcripts.writing.BUSY", 0.01)
     path = tmp_path / "index.db"
     with Transcripts(config, index=path) as transcripts:
         transcripts.list()
