@@ -36,6 +36,10 @@ SHORTEST_KNOWN = 12
 """A secret variable is searched for everywhere from this length on; shorter ones may be words."""
 SHORTEST_NUMBER = 4
 """Digits of a number under a secret name that is replaced."""
+PIECE = 200_000
+"""Characters that are searched at once."""
+LONGEST_SECRET = 20_000
+"""Characters of a secret that is found at the end of a piece."""
 MOST_BLOCKS = 64
 """Blocks that are written at the same time, by the model and its subagents."""
 MOST_KEY_LINES = 200
@@ -146,7 +150,13 @@ class Redactor:
     # --- text ------------------------------------------------------------------------------------
 
     def _plain(self, text: str) -> str:
-        return self._replace(text, self._find(text))
+        # While a pattern goes through a text, no other thread runs: long texts are cut in pieces.
+        found = (
+            _Secret(start + secret.start, start + secret.end, secret.kind)
+            for start in range(0, len(text), PIECE)
+            for secret in self._find(text[start : start + PIECE + LONGEST_SECRET])
+        )
+        return self._replace(text, found)
 
     def _find(self, text: str) -> Iterator[_Secret]:
         """Find the places of secrets; they may overlap."""

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tests.helpers.strategies import json_values, texts
 
 from claudewire.errors import PLACEHOLDER, Redactor, StreamRedactor
+from claudewire.errors.redaction import PIECE
 
 HOME = "/home/samuel"
 
@@ -156,6 +157,12 @@ def test_known_values_are_replaced_everywhere() -> None:
     assert clean("opaque-and-long short opaque/path") == "<secret-1> short opaque/path"
     assert clean('{"t":"a\\"b of Project X"}') == '{"t":"<secret-2> of <secret-3>"}'
     assert clean('{"t":"a\\"b cut off') == '{"t":"<secret-2> cut off'
+
+
+@pytest.mark.parametrize("before", [0, 1, 20, 40])
+def test_secret_at_the_end_of_a_piece_is_hidden(before: int) -> None:
+    text, token = " " * (PIECE - before), "ghp_" + "A1b2" * 9
+    assert Redactor(environment={})(f"{text}{token} end") == f"{text}<key-1> end"
 
 
 def test_value_redacts_like_the_json_of_it() -> None:
