@@ -322,6 +322,7 @@ _LONGEST_WAIT = 3.0
 @click.option(
     "--speed",
     type=click.FloatRange(min=0),
+    default=1.0,
     metavar="FACTOR",
     help="1 is the recorded pace; 0 never waits.",
 )
@@ -339,7 +340,7 @@ def replay(
     ctx: click.Context,
     /,
     file: str,
-    speed: float | None,
+    speed: float,
     step: bool,
     as_cli: bool,
     match: str,
@@ -355,13 +356,12 @@ def replay(
         raise click.UsageError(f"No such option or argument: {ctx.args[0]}", ctx)
     recording = read(file)
     if script is not None:
-        pace = [] if speed is None else ["--speed", f"{speed:g}"]
         path = click.format_filename(Path(file).absolute())
-        _write_script(script, ["replay", path, "--as-cli", "--match", match, *pace])
+        _write_script(script, ["replay", path, "--as-cli", "--match", match])
     elif as_cli:
-        return _play(recording, ctx.args, speed, match)
+        return _play(recording, ctx.args, match)
     else:
-        _replay_here(recording, 1.0 if speed is None else speed, by_step=step)
+        _replay_here(recording, speed, by_step=step)
     return Exit.DONE
 
 
@@ -379,7 +379,7 @@ def _replay_here(recording: Recording, speed: float, *, by_step: bool) -> None:
         console.print(line)
 
 
-def _play(recording: Recording, flags: Sequence[str], speed: float | None, match: Any) -> int:
+def _play(recording: Recording, flags: Sequence[str], match: Any) -> int:
     """Act as a CLI that repeats the recording."""
     if {"-v", "--version"} & {*flags}:
         version = recording.header.get("cli_version", "0.0.0")
@@ -388,7 +388,7 @@ def _play(recording: Recording, flags: Sequence[str], speed: float | None, match
     # The SDK may give the session another id than the recorded one.
     then, now = map(_session_id, (recording.header.get("argv") or [], flags))
     ids = {then: now} if then and now else {}
-    transport = ReplayTransport(recording, speed=speed or None, match=match, ids=ids)
+    transport = ReplayTransport(recording, match=match, ids=ids)
     try:
         status = anyio.run(_serve, transport)
     except (ReplayMismatch, ReplayUnfinished) as error:

@@ -172,8 +172,7 @@ def _lines(one: Sequence[Step], two: Sequence[Step]) -> Iterator[LineChange]:
             continue
         found = differences(leaves(_value(before), _label), leaves(_value(after), _label), same)
         if found:
-            values = (ValueChange(it.path, _json(it.before), _json(it.after)) for it in found)
-            yield LineChange(_kind(before), before, after, tuple(values))
+            yield LineChange(_kind(before), before, after, tuple(found))
 
 
 def _pairs(one: Sequence[Step], two: Sequence[Step]) -> Iterator[tuple[Any, Any]]:
@@ -255,22 +254,14 @@ def leaves(
         yield Leaf(path, name, value)
 
 
-class Difference(NamedTuple):
-    """A value that differs; `MISSING` if there is none."""
-
-    path: str
-    before: Any
-    after: Any
-
-
-def differences(before: Iterable[Leaf], after: Iterable[Leaf], same: Same) -> list[Difference]:
+def differences(before: Iterable[Leaf], after: Iterable[Leaf], same: Same) -> list[ValueChange]:
     """Compare the values at the same paths."""
     then, now = ({leaf.path: leaf for leaf in it} for it in (before, after))
     found = []
     for path, leaf in {**then, **now}.items():
         one, two = (it[path].value if path in it else MISSING for it in (then, now))
         if not same(leaf.name, one, two):
-            found.append(Difference(path, one, two))
+            found.append(ValueChange(path, _json(one), _json(two)))
     return found
 
 

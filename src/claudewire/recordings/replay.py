@@ -20,8 +20,6 @@ the two are compared.
 
 from __future__ import annotations
 
-import json
-import math
 import sys
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
@@ -35,7 +33,7 @@ from ..concurrency import Signal
 from ..errors import PLACEHOLDER, Redact, Redactor, TransportClosed
 from ..transport import Launch
 from ..wire import Error, Lines
-from .comparison import MISSING, Difference, Ids, differences, ids_in, leaves, load_line
+from .comparison import MISSING, Ids, ValueChange, differences, ids_in, leaves, load_line
 from .recording import Recording, RecordingEntry
 
 Match = Literal["strict", "loose", "none"]
@@ -86,7 +84,6 @@ class ReplayTransport:
 
     Args:
         recording: the recording to play.
-        speed: None for at once; 1.0 for the recorded pace, 2.0 for twice as fast.
         match: how to compare the application's lines; see the top of this module.
         ids: ids that the application gives the CLI in another way, such as `--session-id`: from
             the recorded id to the one that replaces it.
@@ -98,17 +95,13 @@ class ReplayTransport:
         self,
         recording: Recording,
         *,
-        speed: float | None = None,
         match: Match = "strict",
         ids: Mapping[str, str] | None = None,
         redactor: Redact | bool = True,
     ) -> None:
-        if speed is not None and not speed > 0:
-            raise ValueError(f"The speed must be more than 0, not {speed}")
         if match not in get_args(Match):
             raise ValueError(f"match must be strict, loose or none, not {match!r}")
         self._entries = recording.entries
-        self._speed = speed
         self._match = match
         self._ids = Ids(dict(ids or {}), _made_by_the_cli(recording))
         self._redact: Redact = redactor if callable(redactor) else str
@@ -116,7 +109,6 @@ class ReplayTransport:
             self._redact = Redactor()
         self._unsent = [i for i, entry in enumerate(self._entries) if entry.dir == ">"]
         self._next = 0
-        self._before: tuple[float, float] | None = None
         self._lines = Lines(sys.maxsize)
         self._output = {"<": bytearray(), "!": bytearray()}
         self._ended: set[str] = set()
@@ -225,7 +217,7 @@ class ReplayTransport:
         run = self._unsent[: bisect_left(self._unsent, end)]
         return run if self._match == "loose" else run[:1]
 
-    def _differences(self, index: int, got: str, ids: Ids) -> list[Difference]:
+    def _differences(self, index: int, got: str, ids: Ids) -> list[ValueChange]:
         def same(name: str, before: Any, after: Any) -> bool:
             if MISSING in (before, after) and self._match == "loose":
                 return before in (MISSING, None, "", [], {}) or before is False
@@ -273,40 +265,22 @@ class ReplayTransport:
         while not self._closed:
             if self._failure is not None:
                 raise self._failure
-            due = self._play()
+            self._play()
             if ready():
                 return
-            with anyio.CancelScope(deadline=due):
-                await self._changed.wait()
+            await self._changed.wait()
 
-    def _play(self) -> float:
-        """Release all due lines; return when the next is, infinity if the application must act."""
+    def _play(self) -> None:
+        """Release all lines before which the application has nothing to send."""
         while self._next < len(self._entries):
             entry = self._entries[self._next]
             if entry.dir == ">" and self._next in self._unsent:
-                return math.inf
-            due = self._due(entry)
-            if due is not None:
-                return due
+                return
             self._next += 1
             self._release(entry)
         self._ended |= {"<", "!"}
         self._exited = True
         self._changed.notify()
-        return math.inf
-
-    def _due(self, entry: RecordingEntry) -> float | None:
-        """Return when a line is due; None for now. The application's pauses count as they are."""
-        if self._speed is None:
-            return None
-        now = anyio.current_time()
-        then, since = self._before or (0.0, now)
-        self._before = then, since
-        due = now if entry.dir == ">" else since + max(0.0, entry.t - then) / self._speed
-        if due > now:
-            return due
-        self._before = entry.t, due
-        return None
 
     def _release(self, entry: RecordingEntry) -> None:
         if entry.dir is None:
@@ -333,17 +307,13 @@ def _made_by_the_cli(recording: Recording) -> set[str]:
     return made
 
 
-def _reason(found: Difference) -> str:
-    before, after = (_json(it) for it in (found.before, found.after))
+def _reason(found: ValueChange) -> str:
+    before, after = (it or "nothing" for it in (found.before, found.after))
     # From where they begin to differ.
     pairs = enumerate(zip(before, after, strict=False))
     differ = next((at for at, (one, two) in pairs if one != two), 0)
     start = differ - WIDEST // 2 if differ > WIDEST else 0
     return f"at {found.path}: {_cut(before, start)} was recorded, {_cut(after, start)} was sent"
-
-
-def _json(value: Any) -> str:
-    return "nothing" if value is MISSING else json.dumps(value, ensure_ascii=False)
 
 
 def _cut(text: str, start: int) -> str:

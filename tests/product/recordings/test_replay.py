@@ -8,8 +8,6 @@ from typing import Any, cast
 
 import anyio
 import pytest
-import trio
-import trio.testing
 
 from claudewire.errors import TransportClosed
 from claudewire.recordings import (
@@ -134,25 +132,6 @@ async def test_closed_replay_names_the_lines_that_were_not_sent() -> None:
     with pytest.raises(ReplayUnfinished, match=r"1 recorded .* line 3 of .*: x") as caught:
         replay.finish()
     assert [entry.number for entry in caught.value.unsent] == [3]
-
-
-def test_pace_is_the_recorded_one_and_waits_for_the_application() -> None:
-    async def main() -> None:
-        lines = [("<", "a"), ("<", "b"), (">", "x"), ("!", "c"), ("exit", 0)]
-        replay = ReplayTransport(told(*lines), speed=0.5)
-        start = anyio.current_time()
-        with anyio.fail_after(60):
-            assert await replay.receive() == b"a\n"
-            assert await replay.receive() == b"b\n"
-            assert anyio.current_time() - start == 2
-            await anyio.sleep(10)
-            await replay.send(b"x\n")
-            assert await replay.receive_stderr() == b"c\n"
-            assert anyio.current_time() - start == 14
-            assert await replay.wait() == 0
-            assert anyio.current_time() - start == 16
-
-    trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
 
 
 # --- ids -----------------------------------------------------------------------------------------
