@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from .entries import (
     AssistantEntry,
-    AttachmentEntry,
     BadLine,
     Entry,
     OtherEntry,
@@ -28,7 +27,6 @@ from .transcripts import Transcripts
 __all__ = [
     "AgentInfo",
     "AssistantEntry",
-    "AttachmentEntry",
     "BadLine",
     "BranchInfo",
     "Entry",

@@ -15,7 +15,6 @@ import msgspec
 from ..wire import (
     APIMessage,
     Block,
-    Content,
     Event,
     MessageParam,
     Oversize,
@@ -89,19 +88,10 @@ class UserEntry(MessageEntry, tag="user", kw_only=True):
     """The whole result of the tool; the model sees only the block."""
 
     @property
-    def content(self) -> Content:
-        """The content: a string or blocks."""
-        return self.message.content
-
-    @property
-    def is_tool_result(self) -> bool:
-        """Whether it has the result of a tool."""
-        return any(isinstance(block, ToolResultBlock) for block in self.blocks)
-
-    @property
     def is_prompt(self) -> bool:
         """Whether a person or a program wrote it for the model: it starts a turn."""
-        if self.is_meta or self.is_compact_summary or self.is_tool_result:
+        is_result = any(isinstance(block, ToolResultBlock) for block in self.blocks)
+        if self.is_meta or self.is_compact_summary or is_result:
             return False
         return not self.text.lstrip().startswith(NOT_A_PROMPT)
 
@@ -131,20 +121,8 @@ class SystemEntry(Entry, tag="system", kw_only=True):
         return self.subtype == "compact_boundary"
 
 
-class AttachmentEntry(Entry, tag="attachment", kw_only=True):
-    """A message of the CLI to the model beside the prompts: files, reminders, its settings."""
-
-    attachment: Any = None
-
-    @property
-    def kind(self) -> str | None:
-        """The kind of attachment."""
-        found = self.attachment.get("type") if isinstance(self.attachment, dict) else None
-        return found if isinstance(found, str) else None
-
-
 class OtherEntry(Entry, tag="\0", kw_only=True):
-    """A line of another type, which this version may not know: a title, a mode, progress."""
+    """A line of another type, which this version may not know: a title, an attachment, progress."""
 
     kind: str | None = None
     data: dict[str, Any] = {}
@@ -161,11 +139,8 @@ _KINDS: dict[str, type[Entry]] = {
     "user": UserEntry,
     "assistant": AssistantEntry,
     "system": SystemEntry,
-    "attachment": AttachmentEntry,
 }
-_decode = msgspec.json.Decoder(
-    prepared(UserEntry | AssistantEntry | SystemEntry | AttachmentEntry)
-).decode
+_decode = msgspec.json.Decoder(prepared(UserEntry | AssistantEntry | SystemEntry)).decode
 _REFUSED = (msgspec.MsgspecError, ValueError, RecursionError)
 
 

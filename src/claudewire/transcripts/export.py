@@ -26,9 +26,8 @@ from .files import (
     open_file,
     session_files,
 )
-from .pages import Pages
+from .pages import HtmlWriter, MarkdownWriter, Pages
 from .transcript import Transcript
-from .writers import HtmlWriter, MarkdownWriter
 from .writing import draft_of, new_file, store_errors
 
 ExportFormat = Literal["html", "md", "jsonl", "zip"]

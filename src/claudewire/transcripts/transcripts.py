@@ -34,10 +34,11 @@ from .files import (
     find_id,
     find_sessions,
     project_folder,
+    running_sessions,
     session_files,
+    who_runs,
 )
 from .index import Index, default_index
-from .running import running_sessions, who_runs
 from .search import Hit, fold, parse_query
 from .stores import Mirror, SessionStore, pull_session
 from .transcript import Transcript

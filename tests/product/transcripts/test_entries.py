@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from claudewire.transcripts import (
     AssistantEntry,
-    AttachmentEntry,
     BadLine,
     Entry,
     OtherEntry,
@@ -115,6 +114,3 @@ def test_notes_of_the_cli_have_their_kind() -> None:
     boundary = read(type="system", subtype="compact_boundary")
     assert isinstance(boundary, SystemEntry)
     assert boundary.is_compaction
-    date = read(type="attachment", attachment={"type": "date"})
-    assert isinstance(date, AttachmentEntry)
-    assert date.kind == "date"
