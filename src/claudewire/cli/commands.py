@@ -125,6 +125,8 @@ def execute(arguments: Sequence[str]) -> int:
     """Run the command with these arguments, report errors, and return the status."""
     # Notices show the library's warnings; without a handler Python would print them, too.
     logging.getLogger("claudewire").addHandler(_QUIET)
+    if logging.lastResort is not None:  # prints on stderr that a recording is incomplete
+        logging.getLogger("claudewire.recordings").addHandler(logging.lastResort)
     if instruction := os.environ.get(_COMPLETE):
         return shell_complete(command, {}, "claudewire", _COMPLETE, instruction)
     try:

@@ -11,8 +11,10 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, cast
+from typing import Any, BinaryIO, Literal
 
 import anyio
 import click
@@ -87,13 +89,17 @@ def record(
         place = [] if output is None else ["-o", _absolute(output)]
         _write_script(script, ["record", *place, *keep, "--", *argv])
         return Exit.DONE
-    sink = _Sink(*_create(output))
-    status = anyio.run(_record, argv, sink, not keep_secrets)
-    sink.report()
+    file = _create(output)
+    status, is_complete = anyio.run(_record, argv, file, not keep_secrets)
+    with suppress(OSError):  # the disk is full
+        file.close()
+    if is_complete and sys.stderr.isatty():
+        shown = click.format_filename(file.name)
+        click.echo(f"Recorded {shown}. Look at it: claudewire show {shown}", err=True)
     return _die_as(status)
 
 
-async def _record(argv: Sequence[str], sink: _Sink, redacted: bool) -> int | None:
+async def _record(argv: Sequence[str], file: BinaryIO, redacted: bool) -> tuple[int | None, bool]:
     process = await spawn(Launch(tuple(argv), dict(os.environ)))
 
     async def pass_signals_on() -> None:
@@ -101,12 +107,12 @@ async def _record(argv: Sequence[str], sink: _Sink, redacted: bool) -> int | Non
             async for number in signals:
                 process.send_signal(number)
 
-    file = cast("BinaryIO", sink)  # the transport only writes and flushes
     tapped = RecordingTransport(process, file, header={"argv": [*argv]}, redactor=redacted)
     try:
-        return await relay(tapped, signals=pass_signals_on)
+        status = await relay(tapped, signals=pass_signals_on)
     finally:
         await tapped.aclose()
+    return status, tapped.failure is None
 
 
 def _found(words: Sequence[str]) -> list[str]:
@@ -119,49 +125,12 @@ def _found(words: Sequence[str]) -> list[str]:
     return [str(Path(program).absolute()), *words[1:]]
 
 
-class _Sink:
-    """A file whose failure does not end the recorded conversation.
-
-    Args:
-        path: the path.
-        fd: its file descriptor.
-    """
-
-    def __init__(self, path: Path, fd: int) -> None:
-        self.path: Path = path
-        self._fd = fd
-        self._error: OSError | None = None
-
-    def write(self, data: bytes) -> int:
-        """Write a line; nothing after a failure."""
-        view = memoryview(data)
-        while view and self._error is None:
-            try:
-                view = view[os.write(self._fd, view) :]
-            except OSError as error:
-                self._error = error
-        return len(data)
-
-    def flush(self) -> None:
-        """Do nothing: `write` writes at once."""
-
-    def report(self) -> None:
-        """Print the path of the recording on a terminal; print it everywhere if it failed."""
-        os.close(self._fd)
-        shown = click.format_filename(self.path)
-        if self._error is not None:
-            words = f"the recording {shown} is incomplete: {self._error.strerror}"
-            click.echo(f"claudewire record: {words}", err=True)
-        elif sys.stderr.isatty():
-            click.echo(f"Recorded {shown}. Look at it: claudewire show {shown}", err=True)
-
-
 def _absolute(output: str) -> str:
     # A slash at the end means a folder.
     return str(Path(output).absolute()) + ("/" if output.endswith("/") else "")
 
 
-def _create(output: str | None) -> tuple[Path, int]:
+def _create(output: str | None) -> BinaryIO:
     """Create the file of a recording, which only its owner can read."""
     stamp = time.strftime("%Y%m%d-%H%M%S")
     wanted = Path(output or f"recording-{stamp}.jsonl")
@@ -169,8 +138,7 @@ def _create(output: str | None) -> tuple[Path, int]:
         wanted = wanted / f"{stamp}-{os.getpid()}.jsonl"
     try:
         wanted.parent.mkdir(parents=True, exist_ok=True)
-        path = unused(wanted)
-        return path, os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        return open(unused(wanted), "xb", opener=partial(os.open, mode=0o600))
     except OSError as error:
         raise CommandError(
             f"{wanted} cannot be written: {error.strerror}",

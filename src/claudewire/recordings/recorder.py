@@ -179,7 +179,8 @@ class RecordingTransport:
                 self._file.write(line)
                 self._file.flush()
         except Exception as error:  # a full disk, or a redactor of the application
-            log.warning("The recording ends here, incomplete: %s", error)
+            name = getattr(self._file, "name", "")
+            log.warning("The recording %s is incomplete: %s", name, error)
             self.failure = error
             self._end()
 

@@ -208,7 +208,7 @@ class RecordingFactory:
         self._record = record
         self._count = 0
         self._files = ExitStack()
-        self._made: dict[Path, Path] = {}
+        self._made: dict[Path, tuple[Path, RecordingTransport]] = {}
         self._replays: list[ReplayTransport] = []
 
     async def __call__(
@@ -232,12 +232,13 @@ class RecordingFactory:
             replay = ReplayTransport(_load(path), match=match)
             self._replays.append(replay)
             return self._log.watch(replay)
-        made = live()
-        inner = await made if inspect.isawaitable(made) else made
-        self._made[path] = self._scratch / path.name
+        opened = live()
+        inner = await opened if inspect.isawaitable(opened) else opened
+        made = self._scratch / path.name
         # Opened here, not by the transport, which the test may forget to close.
-        sink = self._files.enter_context(self._made[path].open("wb"))
-        return self._log.watch(RecordingTransport(inner, sink))
+        recorder = RecordingTransport(inner, self._files.enter_context(made.open("wb")))
+        self._made[path] = made, recorder
+        return self._log.watch(recorder)
 
     def finish(self, *, passed: bool) -> None:
         """Keep the recordings, or check that all was replayed; do nothing if the test failed.
@@ -248,7 +249,9 @@ class RecordingFactory:
         self._files.close()
         if not passed:
             return
-        for path, made in self._made.items():
+        for path, (made, recorder) in self._made.items():
+            if recorder.failure is not None:
+                raise recorder.failure
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(made.read_bytes())
         for replay in self._replays:

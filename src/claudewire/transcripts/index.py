@@ -205,7 +205,13 @@ class Index:
             max(0, min(limit, 2**31)),
         )
         hits = self._with(lambda database: database.execute(_SEARCH, values).fetchall())
-        return [_hit(query, *hit) for hit in hits]
+        found_texts = (snippet(" ".join(hit[-3:]), query) for hit in hits)
+        return [
+            Hit(_info(info), uuid, role, time, text, spans, rank, agent)
+            for (info, uuid, role, time, agent, rank, *_), (text, spans) in zip(
+                hits, found_texts, strict=True
+            )
+        ]
 
     # --- reading ---------------------------------------------------------------------------------
 
@@ -324,20 +330,6 @@ def _forget(database: sqlite3.Connection, files: Iterable[int]) -> None:
         database.execute("INSERT INTO texts (texts) VALUES ('optimize')")  # removes unused words
         database.commit()
         database.execute("PRAGMA wal_checkpoint (TRUNCATE)")
-
-
-def _hit(
-    query: Query,
-    info: bytes,
-    uuid: str | None,
-    role: str,
-    time: str | None,
-    agent: str | None,
-    rank: float,
-    *texts: str,
-) -> Hit:
-    text, spans = snippet("\n".join(filter(None, texts)), query)
-    return Hit(_info(info), uuid, role, time, text, spans, rank, agent)
 
 
 def _has_grown(path: str, offset: int, mark: bytes) -> bool:

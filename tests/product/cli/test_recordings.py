@@ -120,7 +120,7 @@ def test_full_disk_ends_the_recording_alone(run: Runner) -> None:
     done = program(run, "bash", "-c", f"trap '' XFSZ; {limit} {shlex.quote(talker)}")
     assert done.returncode == 0
     assert done.stdout.endswith("x\nthe end\n")
-    assert "the recording a.jsonl is incomplete" in done.stderr
+    assert "The recording a.jsonl is incomplete: " in done.stderr
 
 
 def test_missing_program_is_an_error(run: Runner) -> None:

@@ -145,7 +145,7 @@ async def test_full_disk_ends_the_recording_alone(caplog: pytest.LogCaptureFixtu
     assert isinstance(app.failure, OSError)
     await app.aclose()
     assert entries(sink) == [(">", b"one")]
-    assert caplog.messages == [f"The recording ends here, incomplete: {app.failure}"]
+    assert caplog.messages == [f"The recording  is incomplete: {app.failure}"]
     with pytest.raises(TransportClosed):
         await cli.send(b"the transport is closed")
 
