@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 import anyio
 import anyio.to_thread
 
-from ..errors import Redact, Redactor, StreamRedactor
+from ..errors import OptionsError, Redact, Redactor, StreamRedactor
 from ..transport import Transport
 from ..wire import Lines
 from .recording import VERSION, Direction, RecordingEntry, dump_line
@@ -47,7 +47,7 @@ class RecordingTransport:
         failure: the error that ended the recording; None if all was recorded.
 
     Raises:
-        OSError: the file cannot be opened, or is a symbolic link.
+        OptionsError: the file cannot be opened, or is a symbolic link.
     """
 
     def __init__(
@@ -202,11 +202,10 @@ def _redacted(header: Mapping[str, Any], redact: Redact) -> Any:
 
 
 def _open_private(path: str | os.PathLike[str]) -> BinaryIO:
-    """Open a new file that only this user can read, in place of an older one.
-
-    Raises:
-        OSError: it cannot be written, or is a symbolic link.
-    """
-    if os.path.isfile(path) and not os.path.islink(path):
-        os.unlink(path)  # others may have opened it, or own it
-    return open(path, "wb", opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW, 0o600))
+    """Open a new file that only this user can read, in place of an older one."""
+    try:
+        if os.path.isfile(path) and not os.path.islink(path):
+            os.unlink(path)  # others may have opened it, or own it
+        return open(path, "wb", opener=lambda it, flags: os.open(it, flags | os.O_NOFOLLOW, 0o600))
+    except OSError as error:
+        raise OptionsError(f"{os.fspath(path)} cannot be written: {error.strerror}") from error
