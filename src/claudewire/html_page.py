@@ -24,14 +24,7 @@ _HEAD = """<!doctype html>
 
 
 def html_page(title: str, style: str, body: Iterable[str], script: str = "") -> Iterator[str]:
-    """Yield the pieces of a page. Its policy forbids every request.
-
-    Args:
-        title: the title, as text.
-        style: the style sheet.
-        body: the pieces of the body, as HTML.
-        script: the only script that may run; none by default.
-    """
+    """Yield the pieces of a page, whose policy forbids every request and every other script."""
     allowed = f" script-src '{_hash(script)}';" if script else ""
     policy = (
         f"default-src 'none'; style-src '{_hash(style)}';{allowed} img-src data:; "

@@ -90,12 +90,7 @@ class Comparison:
 
 
 def compare(before: Recording, after: Recording) -> Comparison:
-    """Compare two recordings.
-
-    Args:
-        before: the older one.
-        after: the newer one.
-    """
+    """Compare an older recording with a newer one."""
     one, two = Timeline.of(before).steps, Timeline.of(after).steps
     return Comparison(tuple(_kinds(one, two)), tuple(_lines(one, two)))
 
@@ -217,7 +212,7 @@ MISSING: Any = ...
 
 
 class Leaf(NamedTuple):
-    """A value in JSON that has no others in it, and the name of the field that it is in."""
+    """A value in JSON that has no others in it, and the name of its field."""
 
     path: str
     name: str
@@ -232,15 +227,7 @@ def leaves(
     path: str = "$",
     name: str = "",
 ) -> Iterator[Leaf]:
-    """Yield all values that have no others in them.
-
-    Args:
-        value: JSON.
-        label: names an item of a list in its path, by its index and its value.
-        lengths: yield the lengths of lists that are not empty, too.
-        path: the path of the value.
-        name: the name of the field that it is in.
-    """
+    """Yield all values in JSON that have no others in them; `label` names the items of lists."""
     inner: list[tuple[str, str, Any]] = []
     if isinstance(value, dict):
         inner = [(f"{path}.{key}", key, it) for key, it in value.items()]
@@ -274,12 +261,7 @@ def load_line(text: str) -> Any:
 
 
 class Ids:
-    """Which id stands for which: those of one conversation, and those of another.
-
-    Args:
-        pairs: known pairs.
-        fixed: ids that are the same in both.
-    """
+    """Which id stands for which, in two conversations; `fixed` ones are the same in both."""
 
     def __init__(self, pairs: dict[str, str] | None = None, fixed: Iterable[str] = ()) -> None:
         self._now = dict(pairs or {})
@@ -291,13 +273,7 @@ class Ids:
         return Ids(self._now, self._fixed)
 
     def same(self, name: str, then: Any, now: Any) -> bool:
-        """Compare two values. Two ids that were not seen before stand for each other from then on.
-
-        Args:
-            name: the name of the field that they are in.
-            then: the value of one conversation.
-            now: that of the other.
-        """
+        """Compare two values. Two new ids stand for each other from then on."""
         if not (isinstance(then, str) and isinstance(now, str)):
             # True is 1 in Python, but not in JSON.
             return isinstance(then, bool) == isinstance(now, bool) and bool(then == now)

@@ -19,12 +19,7 @@ LONGEST = 65536
 
 
 def page(timeline: Timeline, title: str = "Recording") -> str:
-    """Write a recording as an HTML page that needs nothing else.
-
-    Args:
-        timeline: the recording.
-        title: its title, such as the name of its file.
-    """
+    """Write a recording, with its name as the title, as an HTML page that needs nothing else."""
     title = title.encode("utf-8", "replace").decode()
     body = [
         "<noscript>This page needs JavaScript to show a recording. It loads nothing.</noscript>\n",

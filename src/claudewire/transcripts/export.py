@@ -131,12 +131,7 @@ _LONGEST_MANIFEST = 1 << 20
 
 
 class Bundle:
-    """An exported session, in an open zip.
-
-    Attributes:
-        id: the id of the session.
-        cwd: its working directory.
-    """
+    """An exported session, in an open zip."""
 
     def __init__(self, archive: zipfile.ZipFile) -> None:
         self._archive = archive

@@ -263,11 +263,8 @@ def usage_of(
 ) -> dict[str, Totals]:
     """Add up the usage of messages, by model.
 
-    Args:
-        calls: the messages.
-        prices: the prices of tokens, where the CLI recorded no cost.
-        reported: the totals that the CLI recorded. They include calls that are in no transcript,
-            such as the ones that compact a conversation.
+    The totals that the CLI `reported` include calls that are in no transcript, such as the ones
+    that compact a conversation.
     """
     sums: dict[str, Totals] = {}
     for call in calls.values():

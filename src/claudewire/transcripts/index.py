@@ -87,14 +87,7 @@ def default_index(config: Path, *, tool_output: bool) -> Path | None:
 
 
 class Index:
-    """The index of one folder of projects.
-
-    Args:
-        path: the database; None to keep it in memory.
-        root: the folder of the projects.
-        prices: the prices of tokens, by model, instead of the costs that the CLI recorded.
-        tool_output: whether the output of tools is searched, too.
-    """
+    """The index of one folder of projects, in a file, or in memory without a path."""
 
     def __init__(
         self,

@@ -64,14 +64,7 @@ class Call(Struct, frozen=True):
 
 
 class Pages:
-    """Walks through a conversation.
-
-    Args:
-        transcript: the session.
-        writer: writes the format.
-        redact: removes secrets.
-        tool_output: whether the output of tools is shown.
-    """
+    """Walks through a conversation, and gives its parts, without their secrets, to a writer."""
 
     def __init__(
         self,

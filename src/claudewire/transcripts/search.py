@@ -54,15 +54,7 @@ _ENCODED = re.compile(r"[A-Za-z0-9+/=_-]{200,}")
 
 
 class Query(Struct, frozen=True):
-    """A parsed search.
-
-    Attributes:
-        expression: the search in the language of FTS5.
-        wanted: the words and phrases that must be there.
-        project: a part of the working directory.
-        since: the time of the oldest line.
-        until: the time after the newest line.
-    """
+    """A parsed search; `expression` is in the language of FTS5."""
 
     expression: str
     wanted: tuple[str, ...] = ()

@@ -186,14 +186,7 @@ def key_of(path: Path, root: Path, project_key: str | None = None) -> StoreKey:
 
 
 class Mirror:
-    """Copies new lines of a session into a store.
-
-    Args:
-        root: the folder of the projects.
-        id: the session. It need not exist yet.
-        store: the target.
-        project_key: the name of the project in the store; that of its folder by default.
-    """
+    """Copies new lines of a session, which need not exist yet, into a store."""
 
     def __init__(
         self, root: Path, id: str, store: SessionStore, project_key: str | None = None

@@ -293,12 +293,7 @@ def _starts(entry: Entry, by_call: dict[str | None, str]) -> Iterator[tuple[str,
 
 
 class _Follower:
-    """Reads the lines added to a file since the last look; a replaced file from its beginning.
-
-    Args:
-        path: the file; it need not exist yet.
-        from_start: read the existing lines, too.
-    """
+    """Reads the lines added to a file since the last look; a replaced file from its beginning."""
 
     def __init__(self, path: Path, from_start: bool) -> None:
         self._path = path

@@ -37,11 +37,7 @@ class Node(NamedTuple):
 
 
 class Tree:
-    """The lines of one file as a tree.
-
-    Args:
-        nodes: the lines, in the order of the file. Of several with one uuid the first counts.
-    """
+    """The lines of one file as a tree. Of several with one uuid the first counts."""
 
     def __init__(self, nodes: Iterable[Node]) -> None:
         self._nodes: dict[str, Node] = {}

@@ -117,11 +117,7 @@ def _add(file: int, line: bytes) -> None:
 
 
 def connected(path: str | os.PathLike[str]) -> sqlite3.Connection:
-    """Open a database that only this user can read, and that keeps nothing that was deleted.
-
-    Args:
-        path: the file; `:memory:` for none.
-    """
+    """Open a database that only this user can read, and that keeps nothing that was deleted."""
     name = os.path.abspath(path) if os.fspath(path) != ":memory:" else ":memory:"
     if name != ":memory:":
         make_folder(Path(name).parent)
@@ -141,9 +137,7 @@ def connected(path: str | os.PathLike[str]) -> sqlite3.Connection:
 def draft_of(path: Path, folder: Path | None = None) -> Iterator[IO[bytes]]:
     """Open a file that gets its name once everything is written.
 
-    Args:
-        path: the file.
-        folder: the place of the draft, which the caller has cleaned; beside the file by default.
+    A caller that gives the folder of the draft has removed other drafts from it.
 
     Raises:
         FileExistsError: there is one with this name already.
@@ -186,11 +180,6 @@ def remove_drafts(folder: Path) -> None:
 def new_file(path: Path, lines: Iterable[bytes], folder: Path | None = None) -> None:
     """Make a file that is complete from the moment on at which it exists.
 
-    Args:
-        path: the file.
-        lines: its content.
-        folder: the place of its draft, as for `draft_of`.
-
     Raises:
         FileExistsError: there is one already.
     """
@@ -208,12 +197,7 @@ def make_folder(path: Path) -> list[Path]:
 
 
 def make_files(folder: Path, files: Iterable[tuple[Path, Iterable[bytes]]], failed: str) -> None:
-    """Make several files, or none of them.
-
-    Args:
-        folder: the folder of the project.
-        files: the places in it, and contents.
-        failed: the message if it fails, such as "The session … cannot be imported".
+    """Make several files, by their places in the folder of a project, or none of them.
 
     Raises:
         StoreError: one of them cannot be made.
@@ -239,13 +223,7 @@ def make_files(folder: Path, files: Iterable[tuple[Path, Iterable[bytes]]], fail
 
 
 def keep(main: Path, target: Path, failed: str) -> None:
-    """Link or copy the files of a session, unless they are there and as long.
-
-    Args:
-        main: the transcript.
-        target: the folder of the project to keep it in.
-        failed: the message if it fails.
-    """
+    """Link or copy the files of a session to another folder, unless they are there and as long."""
     with store_errors(failed):
         for place, path in session_files(main).items():
             if not _is_kept(path, target / place):
