@@ -67,7 +67,7 @@ WITH best AS (
     WHERE texts MATCH ? AND coalesce(places.time, '') >= ? AND coalesce(places.time, '') < ?
         AND files.session IN (SELECT value FROM json_each(?))
     ORDER BY score LIMIT ?)
-SELECT sessions.info, uuid, role, time, agent, score, user, model, tool
+SELECT sessions.info, uuid, role, time, agent, score, user || ' ' || model || ' ' || tool
 FROM best CROSS JOIN places ON places.id = best.id CROSS JOIN texts ON texts.rowid = best.id
     CROSS JOIN sessions ON sessions.path = best.session
 ORDER BY score
@@ -136,25 +136,15 @@ class Index:
 
     def _connection(self) -> sqlite3.Connection:
         if self._database is None:
+            version = VERSION * 2 + self._tool_output
             try:
-                self._database = self._opened()
+                self._database = connected(self._path or ":memory:", _TABLES, version)
             except (OSError, sqlite3.OperationalError) as error:
                 log.warning("The index %s is kept in memory: %s", self._path, error)
                 self._path = None
-                self._database = self._opened()
+                self._database = connected(":memory:", _TABLES, version)
+            self._database.execute("PRAGMA synchronous = NORMAL")  # it can be built anew
         return self._database
-
-    def _opened(self) -> sqlite3.Connection:
-        database = connected(self._path or ":memory:")
-        (version,) = database.execute("PRAGMA user_version").fetchone()
-        wanted = VERSION * 2 + self._tool_output
-        if version not in (0, wanted):
-            raise sqlite3.DatabaseError("another version made it")
-        database.execute("PRAGMA synchronous = NORMAL")
-        if version == 0:
-            script = f"BEGIN IMMEDIATE; {_TABLES} PRAGMA user_version = {wanted}; COMMIT"
-            database.executescript(script)
-        return database
 
     def _remove(self) -> None:
         self.close()
@@ -198,12 +188,9 @@ class Index:
             max(0, min(limit, 2**31)),
         )
         hits = self._with(lambda database: database.execute(_SEARCH, values).fetchall())
-        found_texts = (snippet(" ".join(hit[-3:]), query) for hit in hits)
         return [
-            Hit(_info(info), uuid, role, time, text, spans, rank, agent)
-            for (info, uuid, role, time, agent, rank, *_), (text, spans) in zip(
-                hits, found_texts, strict=True
-            )
+            Hit(_info(info), uuid, role, time, *snippet(texts, query), rank, agent)
+            for info, uuid, role, time, agent, rank, texts in hits
         ]
 
     # --- reading ---------------------------------------------------------------------------------
@@ -218,12 +205,13 @@ class Index:
             known[path] = stamp
             if path not in stamps or (stamp != stamps[path] and not _has_grown(path, offset, mark)):
                 gone[id] = session
-        _forget(database, gone)
+        if gone:
+            _forget(database, gone)
+        affected = {*gone.values()}
         changed = [
             it
             for path, it in found.items()
-            if path in gone.values()
-            or any(known.get(at.path) != stamps[at.path] for at in it.stamps)
+            if path in affected or any(known.get(at.path) != stamps[at.path] for at in it.stamps)
         ]
         for session in changed:
             check_cancelled()
@@ -313,23 +301,22 @@ def _find_parent(database: sqlite3.Connection, path: str) -> None:
 
 def _forget(database: sqlite3.Connection, files: Iterable[int]) -> None:
     """Delete all that was read from some files, so that none of their words stays on the disk."""
-    for file in files:
-        of_file = "(SELECT id FROM places WHERE file = ?)"
-        database.execute(f"DELETE FROM texts WHERE rowid IN {of_file}", (file,))
-        database.execute("DELETE FROM places WHERE file = ?", (file,))
-        database.execute("DELETE FROM files WHERE id = ?", (file,))
-    if database.in_transaction:
+    with database:
+        for file in files:
+            of_file = "(SELECT id FROM places WHERE file = ?)"
+            database.execute(f"DELETE FROM texts WHERE rowid IN {of_file}", (file,))
+            database.execute("DELETE FROM places WHERE file = ?", (file,))
+            database.execute("DELETE FROM files WHERE id = ?", (file,))
         database.execute("DELETE FROM sessions WHERE path NOT IN (SELECT path FROM files)")
         database.execute("INSERT INTO texts (texts) VALUES ('optimize')")  # removes unused words
-        database.commit()
-        database.execute("PRAGMA wal_checkpoint (TRUNCATE)")
+    database.execute("PRAGMA wal_checkpoint (TRUNCATE)")
 
 
 def _has_grown(path: str, offset: int, mark: bytes) -> bool:
-    """Whether a changed file still begins with all that was read from it."""
+    """Whether a changed file still begins with all that was read from it, as far as is known."""
     with suppress(StoreError, OSError), open_file(path) as file:
         return _mark(file, offset) == mark
-    return False
+    return True
 
 
 def _utc(time: datetime) -> str:

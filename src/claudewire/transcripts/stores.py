@@ -15,8 +15,8 @@ import re
 import sqlite3
 import threading
 import time
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NotRequired, Protocol, TypedDict
 
@@ -74,12 +74,15 @@ class SqliteStore:
 
     Args:
         path: the file; `:memory:` to keep nothing.
+
+    Raises:
+        StoreError: the file cannot be opened.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._mutex = threading.Lock()
-        self._database = connected(os.path.expanduser(path))
-        self._database.executescript(_TABLES)
+        with _typed_errors():
+            self._database = connected(os.path.expanduser(path), _TABLES)
 
     def close(self) -> None:
         """Close the file."""
@@ -132,17 +135,22 @@ class SqliteStore:
         return await anyio.to_thread.run_sync(self._do, statement, values)
 
     def _do(self, statement: str, *rows: tuple[Any, ...]) -> list[Any]:
-        try:
-            with self._mutex, self._database:
-                found: list[Any] = []
-                for row in rows:
-                    found += self._database.execute(statement, row).fetchall()
-                return found
-        except sqlite3.Error as error:
-            raise StoreError(
-                f"The store cannot be read or written to: {error}",
-                advice="Check whether the disk is full, read-only, or in use.",
-            ) from error
+        with _typed_errors(), self._mutex, self._database:
+            found: list[Any] = []
+            for row in rows:
+                found += self._database.execute(statement, row).fetchall()
+            return found
+
+
+@contextmanager
+def _typed_errors() -> Iterator[None]:
+    try:
+        yield
+    except (OSError, sqlite3.Error) as error:
+        raise StoreError(
+            f"The store cannot be read or written to: {error}",
+            advice="Check whether the disk is full, read-only, or in use.",
+        ) from error
 
 
 def _place(key: StoreKey) -> tuple[str, str, str]:

@@ -116,8 +116,12 @@ def _add(file: int, line: bytes) -> None:
 # --- databases -----------------------------------------------------------------------------------
 
 
-def connected(path: str | os.PathLike[str]) -> sqlite3.Connection:
-    """Open a database that only this user can read, and that keeps nothing that was deleted."""
+def connected(path: str | os.PathLike[str], tables: str, version: int = 0) -> sqlite3.Connection:
+    """Open a database that only this user can read, and that keeps nothing that was deleted.
+
+    Raises:
+        sqlite3.DatabaseError: it is damaged, or has tables of another version.
+    """
     name = os.path.abspath(path) if os.fspath(path) != ":memory:" else ":memory:"
     if name != ":memory:":
         make_folder(Path(name).parent)
@@ -125,8 +129,18 @@ def connected(path: str | os.PathLike[str]) -> sqlite3.Connection:
     database = sqlite3.connect(
         name, timeout=BUSY, isolation_level="IMMEDIATE", check_same_thread=False
     )
-    database.execute("PRAGMA journal_mode = WAL")
-    database.execute("PRAGMA secure_delete = ON")
+    try:
+        database.execute("PRAGMA journal_mode = WAL")
+        database.execute("PRAGMA secure_delete = ON")
+        (found,) = database.execute("PRAGMA user_version").fetchone()
+        if found not in (0, version):
+            raise sqlite3.DatabaseError("another version made it")
+        if found == 0:
+            script = f"BEGIN IMMEDIATE; {tables} PRAGMA user_version = {version}; COMMIT"
+            database.executescript(script)
+    except BaseException:
+        database.close()
+        raise
     return database
 
 
