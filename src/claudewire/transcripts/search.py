@@ -33,8 +33,8 @@ LONGEST = 20_000
 GIVEN = 4_000
 """Characters of a tool's input that are searched."""
 
-MOST_TERMS = 32
-"""Words and phrases of a query: each is looked up in the whole index."""
+MOST_WORDS = 64
+"""Words of a query: each is looked up in the whole index."""
 
 AROUND = 80
 """Characters that are shown on each side of a hit."""
@@ -69,6 +69,8 @@ def parse_query(text: str) -> Query:
     Raises:
         StoreError: a condition is not valid, or there is no word, phrase or tool.
     """
+    if (count := len(_WORD.findall(text))) > MOST_WORDS:
+        raise StoreError(f"The query has {count} words", advice=f"Give {MOST_WORDS} at most.")
     terms: list[str] = []
     excluded: list[str] = []
     wanted: list[str] = []
@@ -86,11 +88,6 @@ def parse_query(text: str) -> Query:
     if role not in _COLUMNS:
         raise StoreError(
             f"role:{role} is not a role", advice="Use role:user, role:assistant or role:tool."
-        )
-    if len(terms) + len(excluded) > MOST_TERMS:
-        raise StoreError(
-            f"The query has {len(terms) + len(excluded)} words and phrases",
-            advice=f"Give {MOST_TERMS} at most.",
         )
     if not terms and tool is None:
         raise StoreError(

@@ -533,6 +533,7 @@ def test_output_of_tools_is_searched_if_asked_for(config: Path) -> None:
         ("-word", "nothing to search for"),
         ("x role:king", "role:king is not a role"),
         ("a* -b " * 3000, "The query has 6000 words"),
+        ('"' + "a." * 3000, "The query has 3000 words"),
         ("x since:never", "'never' is not a time"),
         ("x -role:user", "-role:user is not possible"),
         ("x role:user role:tool", "role:tool is not possible"),
