@@ -238,8 +238,10 @@ def _subtype(request: Request | None) -> str:
 
 def _content(raw: dict[str, Any]) -> str:
     match raw:
+        case {"type": "control_request", "request": {"subtype": "can_use_tool", "tool_name": name}}:
+            return f"{name} {_json(raw['request'].get('input'))}"
         case {"type": "control_request", "request": dict() as request}:
-            return _asked(request)
+            return _rest(request)
         case {"type": "control_response", "response": dict() as response}:
             return _rest(response.get("response") or {}) or "ok"
         case {"message": {"content": content}}:
@@ -255,20 +257,6 @@ def _content(raw: dict[str, Any]) -> str:
         case {"type": "stream_event"}:
             return ""
     return _rest(raw)
-
-
-def _asked(request: dict[str, Any]) -> str:
-    match request:
-        case {"subtype": "can_use_tool", "tool_name": name}:
-            return f"{name} {_json(request.get('input'))}"
-        case {"subtype": "hook_callback", "callback_id": id, "input": dict() as given}:
-            parts = (given.get("hook_event_name"), given.get("tool_name"), id)
-            return " ".join(str(it) for it in parts if it)
-        case {"subtype": "mcp_message", "server_name": server, "message": dict() as message}:
-            params = message.get("params")
-            called = params.get("name") if isinstance(params, dict) else None
-            return f"{server}: {message.get('method', 'an answer')} {called or ''}"
-    return _rest(request)
 
 
 def _blocks(content: Any) -> str:

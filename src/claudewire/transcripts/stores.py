@@ -96,7 +96,9 @@ class SqliteStore:
     async def append(self, key: StoreKey, entries: list[StoredEntry]) -> None:
         """Add entries to a transcript. One with a uuid that it has already is left out."""
         place, now = _place(key), int(time.time() * 1000)
-        rows = [(*place, _uuid(entry), msgspec.json.encode(entry), now) for entry in entries]
+        uuids = (it if isinstance(it := entry.get("uuid"), str) else None for entry in entries)
+        encoded = map(msgspec.json.encode, entries)
+        rows = [(*place, uuid, data, now) for uuid, data in zip(uuids, encoded, strict=True)]
         statement = (
             "INSERT OR IGNORE INTO entries (project, session, subpath, uuid, data, mtime)"
             " VALUES (?, ?, ?, ?, ?, ?)"
@@ -157,11 +159,6 @@ def _place(key: StoreKey) -> tuple[str, str, str]:
     if not key["project_key"] or not key["session_id"]:
         raise StoreError("A key needs a project_key and a session_id", advice=f"This was {key!r}.")
     return key["project_key"], key["session_id"], key.get("subpath", "")
-
-
-def _uuid(entry: StoredEntry) -> str | None:
-    uuid = entry.get("uuid")
-    return uuid if isinstance(uuid, str) else None
 
 
 # --- copies --------------------------------------------------------------------------------------

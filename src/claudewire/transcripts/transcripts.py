@@ -144,7 +144,10 @@ class Transcripts:
                 (is_inside is None or is_inside(info))
                 and (begin is None or (info.end is not None and info.end >= begin))
                 and (end is None or (info.begin is not None and info.begin < end))
-                and (text is None or _has_text(info, fold(text)))
+                and (
+                    text is None
+                    or fold(text) in fold(f"{info.title or ''}\n{info.first_prompt or ''}")
+                )
                 and (tag is None or info.tag == tag)
                 and (running is None or (info.status != "ended") == running)
                 and (waiting is None or (info.status == "waiting") == waiting)
@@ -501,10 +504,6 @@ def _worktrees(path: str) -> Iterator[str]:
         for entry in git.glob("worktrees/*/gitdir"):
             place = entry.read_text(encoding="utf-8", errors="replace").strip()
             yield os.path.realpath(os.path.dirname(place))
-
-
-def _has_text(info: SessionInfo, text: str) -> bool:
-    return any(text in fold(it) for it in (info.title, info.first_prompt) if it)
 
 
 def _one_line(text: str) -> str:

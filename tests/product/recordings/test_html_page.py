@@ -111,14 +111,6 @@ def test_page_has_the_recording_only_as_data(recording: Recording) -> None:
     ]
 
 
-def test_policy_of_the_page_allows_only_its_own_script() -> None:
-    html = page(Timeline.of(talk()))
-    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', html)
-    assert policy is not None
-    assert policy[1].startswith("default-src 'none'; style-src 'sha256-")
-    assert "unsafe" not in policy[1]
-
-
 def test_long_line_is_shortened() -> None:
     recording = written((0.0, "<", said(text("x" * 10 * LONGEST))))
     data = json.loads(Parsed(page(Timeline.of(recording))).data)

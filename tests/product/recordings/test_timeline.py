@@ -100,15 +100,6 @@ INIT = {
     "cwd": "/p",
     "tools": ["Bash"],
 }
-MCP = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "add"}}
-HOOK = {
-    "hook_event_name": "PreToolUse",
-    "tool_name": "Bash",
-    "tool_input": {},
-    "session_id": "s",
-    "transcript_path": "/t",
-    "cwd": "/p",
-}
 DELTA = {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Hi"}}
 
 
@@ -134,9 +125,6 @@ DELTA = {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delt
             asked("1", "can_use_tool", tool_name="Bash", input={"command": "ls"}),
             'Bash {"command": "ls"}',
         ),
-        (asked("1", "mcp_message", server_name="calc", message=MCP), "calc: tools/call add"),
-        (asked("1", "mcp_message", server_name="c", message={"id": 1}), "c: an answer"),
-        (asked("1", "hook_callback", callback_id="h1", input=HOOK), "PreToolUse Bash h1"),
         (asked("1", "never_seen", of="use"), '{"of": "use"}'),
         (
             {"type": "control_cancel_request", "request_id": "9"},

@@ -106,7 +106,7 @@ async def test_store_outlives_the_process_and_is_private(tmp_path: Path) -> None
     with pytest.raises(StoreError, match=r"cannot be read or written to: .*closed"):
         await first.load(KEY)
     assert await SqliteStore(tmp_path / "deep" / "s.db").load(KEY) == [{"type": "x"}]
-    with pytest.raises(StoreError, match="cannot be read or written to: .*directory"):
+    with pytest.raises(StoreError, match=r"cannot be read or written to: .*directory"):
         SqliteStore(tmp_path)
     modes = {it.stat().st_mode & 0o777 for it in (tmp_path / "deep").iterdir()}
     assert (modes, (tmp_path / "deep").stat().st_mode & 0o777) == ({0o600}, 0o700)
