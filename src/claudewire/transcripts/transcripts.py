@@ -241,7 +241,8 @@ class Transcripts:
                 failed = f"The session {id} cannot be deleted"
                 keep(Path(copy.path), self._archive / copy.folder, failed)
                 remove(Path(copy.path), failed)
-        self._index.sessions()  # its words leave the index
+        with suppress(StoreError):  # else its words leave the index later
+            self._index.sessions()
 
     def purge(self, id: str) -> None:
         """Delete an archived or deleted session for good."""
