@@ -12,11 +12,10 @@ from __future__ import annotations
 import logging
 import os
 import re
-import sqlite3
 import threading
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NotRequired, Protocol, TypedDict
 
@@ -27,7 +26,7 @@ import msgspec
 from ..wire import TranscriptMirrorMessage
 from .entries import BadLine
 from .files import SUFFIX, Line, StoreError, is_session_id, lines_of, open_file
-from .writing import add_line, connected, encode_line, exclusive, new_file
+from .writing import add_line, connected, encode_line, exclusive, new_file, store_errors
 
 log: logging.Logger = logging.getLogger("claudewire.transcripts")
 
@@ -66,6 +65,7 @@ CREATE TABLE IF NOT EXISTS entries (
     uuid TEXT, data BLOB NOT NULL, mtime INTEGER NOT NULL,
     UNIQUE (project, session, subpath, uuid));
 """
+_FAILED = "The store cannot be read or written to"
 _OF_KEY = "WHERE project = ?1 AND session = ?2 AND subpath = ?3"
 
 
@@ -81,7 +81,7 @@ class SqliteStore:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._mutex = threading.Lock()
-        with _typed_errors():
+        with store_errors(_FAILED):
             self._database = connected(os.path.expanduser(path), _TABLES)
 
     def close(self) -> None:
@@ -137,22 +137,11 @@ class SqliteStore:
         return await anyio.to_thread.run_sync(self._do, statement, values)
 
     def _do(self, statement: str, *rows: tuple[Any, ...]) -> list[Any]:
-        with _typed_errors(), self._mutex, self._database:
+        with store_errors(_FAILED), self._mutex, self._database:
             found: list[Any] = []
             for row in rows:
                 found += self._database.execute(statement, row).fetchall()
             return found
-
-
-@contextmanager
-def _typed_errors() -> Iterator[None]:
-    try:
-        yield
-    except (OSError, sqlite3.Error) as error:
-        raise StoreError(
-            f"The store cannot be read or written to: {error}",
-            advice="Check whether the disk is full, read-only, or in use.",
-        ) from error
 
 
 def _place(key: StoreKey) -> tuple[str, str, str]:

@@ -67,13 +67,13 @@ def exclusive(session_id: str, config: Path) -> Iterator[None]:
 
 @contextmanager
 def store_errors(failed: str) -> Iterator[None]:
-    """Raise a StoreError for an error of the system: a read-only folder, a full disk."""
+    """Raise a StoreError for an error of the system or a database: a full disk, for example."""
     try:
         yield
-    except OSError as error:
-        where = f": {error.filename}" if error.filename is not None else ""
+    except (OSError, sqlite3.Error) as error:
+        where = f": {error.filename}" if isinstance(error, OSError) and error.filename else ""
         raise StoreError(
-            f"{failed}: {error.strerror or error}{where}",
+            f"{failed}: {getattr(error, 'strerror', None) or error}{where}",
             advice="Nothing was changed. Make the folder writable, make room on the disk, or remove"
             " the file that is in the way.",
         ) from error
