@@ -137,7 +137,8 @@ class Bundle:
         self._archive = archive
         with archive.open(MANIFEST) as file:
             manifest = msgspec.json.decode(file.read(_LONGEST_MANIFEST), type=_Manifest)
-        self.id, self.cwd = manifest.id, manifest.cwd
+        self.id: str = manifest.id
+        self.cwd: str | None = manifest.cwd
         if not is_session_id(self.id):
             raise ValueError("it does not name its session")
         archive.getinfo(MAIN)
