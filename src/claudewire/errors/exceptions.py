@@ -207,7 +207,7 @@ class UnsupportedRequest(RequestError):
 
 
 class RequestTimeout(RequestError, TimeoutError):
-    """The CLI did not answer in time. The request is withdrawn."""
+    """The CLI did not answer in time. The request is withdrawn, if the CLI supports that."""
 
     _retryable = True
 

@@ -18,8 +18,7 @@ _SCRIPTS = (".js", ".mjs", ".cjs")
 
 _ADVICE = (
     "Install it (npm install -g @anthropic-ai/claude-code), say where it is (cli=…, or the "
-    f"environment variable {CLI_VARIABLE}), or use the one that comes with this package "
-    '(cli="simulated").'
+    f'environment variable {CLI_VARIABLE}), or try it without a model (cli="simulated").'
 )
 _HOMES = (
     ".local/bin",

@@ -492,7 +492,7 @@ class Options:
     """The name of the session in its inbox, in logs and in errors; `session-1` and so on by
     default. Two sessions may have the same name."""
     on_stderr: Callable[[str], object] | None = option(None)
-    """Called with the CLI's output to stderr. Errors have its tail in any case."""
+    """Called with pieces of the CLI's stderr, not lines. Errors have its tail in any case."""
     shared: bool = option(False)
     """Open a conversation although another session of this library has it open."""
     dialect: str = option(AUTO, check=partial(checked, kind=Literal[AUTO, *DIALECTS]))

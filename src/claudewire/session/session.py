@@ -374,7 +374,7 @@ class Session(SessionFacts, Generic[OutputT]):
 
             models = await session.request(claudewire.wire.ListModels())
 
-        If the caller is cancelled, the request is withdrawn.
+        If the caller is cancelled, the request is withdrawn, if the CLI supports that.
 
         Args:
             body: any request of `claudewire.wire`.

@@ -19,7 +19,7 @@ from claudewire.testing.cage import Cage
 WORD = re.compile(r"\w+")
 PYTHON = PEERS / "python" / "bin" / "python"
 FACTS = """\
-import dataclasses, json
+import dataclasses, inspect, json
 import claude_agent_sdk as sdk
 
 def public(thing):
@@ -29,6 +29,7 @@ print(json.dumps({
     "version": sdk.__version__,
     "options": [field.name for field in dataclasses.fields(sdk.ClaudeAgentOptions)],
     "client": public(sdk.ClaudeSDKClient),
+    "functions": [name for name in sdk.__all__ if inspect.isfunction(getattr(sdk, name))],
 }))
 """
 
@@ -83,3 +84,8 @@ def test_every_official_option_has_the_same_name_here_or_a_row(facts: Any) -> No
 
 def test_every_method_of_the_official_client_has_a_row(facts: Any) -> None:
     assert {*facts["client"]} - told() == set()
+
+
+def test_every_official_function_has_a_row(facts: Any) -> None:
+    functions = {re.sub("_(from|via)_store$", "", name) for name in facts["functions"]}
+    assert functions - told() == set()

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import pkgutil
 import re
@@ -24,8 +25,9 @@ OBJECTS = {
     "turn": claudewire.Turn,
     "reply": claudewire.Reply,
     "request": claudewire.PermissionRequest,
+    "transcripts": claudewire.Transcripts,
 }
-NAME = re.compile(r"\b(?:claudewire|claude|turn|reply|request)(?:\.\w+)+")
+NAME = re.compile(rf"\b(?:claudewire|{'|'.join(OBJECTS)})(?:\.\w+)+")
 SPANS = [name for each in tables(PAGE) for row in each.rows for name in names(row[1])]
 
 
@@ -59,3 +61,11 @@ def test_names_and_options_of_the_tables_exist() -> None:
     assert [path for path in sorted(paths) if not exists(path)] == []
     options = {found[1] for span in SPANS if (found := re.match(r"^(\w+)=", span))}
     assert options - {"reply", "turn"} <= {*DECLARATIONS}
+
+
+def test_values_of_the_tables_are_valid_options() -> None:
+    values = [re.fullmatch(r'(\w+)=(\[?"[^"]*"\]?|True)', span) for span in SPANS]
+    given = {it[1]: ast.literal_eval(it[2]) for it in values if it}
+    assert {"thinking", "builtin_tools", "exclude_dynamic_sections"} <= {*given}
+    for name, value in given.items():
+        claudewire.Options(**{name: value})

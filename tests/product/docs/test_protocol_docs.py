@@ -220,8 +220,6 @@ def test_every_dialect_has_a_conversation_and_a_column() -> None:
     assert {*DIALECTS} <= infos
     (header,) = [each.header for each in tables(GUIDE) if each.header[0] == "concept"]
     assert sorted(header[1:]) == sorted(DIALECTS)
-    features = [row[0] for row in table(GUIDE, "| dialect | features |")]
-    assert sorted([*features, MODERN.name]) == sorted(DIALECTS)
 
 
 # --- tables --------------------------------------------------------------------------------------

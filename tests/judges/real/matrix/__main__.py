@@ -18,7 +18,7 @@ from claudewire.wire import parse_version
 from .behaviour import VERSIONS, Behaviour
 from .document import DOCUMENT, Results, counts, render
 from .runner import Outcome, Verdict, chosen, run
-from .wire_changes import compare, nearest, record_all
+from .wire_changes import compare, nearest, record_all, undeclared
 
 LANES = max(2, (os.cpu_count() or 1) + 1)
 """The number of CLIs at the same time: each is idle most of the time."""
@@ -50,12 +50,8 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 HOLDING = """\
-Everything that {version} supports holds. To make it a column of the table:
-- add it to VERSIONS in tests/judges/real/matrix/behaviour.py and to scripts/real-clis; the
-  newest also to tests/helpers/real_clis.py;
-- add its requests to src/claudewire/wire/versions.py, its persona to
-  src/claudewire/simulator/personas.py, and new fields to src/claudewire/wire/types;
-- run scripts/matrix --record --write."""
+Everything that {version} supports holds. CONTRIBUTING.md, "A new CLI was released", has the steps
+that make it a column of the table."""
 
 FAILING = """\
 {count} cells fail with {version}. For each, see whether the CLI has changed (its changed wire
@@ -142,7 +138,9 @@ def finish(given: argparse.Namespace, behaviours: Sequence[Behaviour], progress:
         if version not in VERSIONS:
             anyio.run(record_all, [version])
             advice = (FAILING if failures else HOLDING).format(version=version, count=len(failures))
-            print(f"\n{compare(nearest(version), version)}\n\n{advice}")
+            untyped = "\n".join(undeclared(version)) or "none"
+            print(f"\n{compare(nearest(version), version)}\n\n## Fields without a type\n{untyped}")
+            print(f"\n{advice}")
     if given.write and {*VERSIONS} == {*results} and not given.only and not failures:
         DOCUMENT.parent.mkdir(exist_ok=True)
         DOCUMENT.write_text(render(results), encoding="utf-8")
