@@ -530,8 +530,6 @@ class Options:
             return NotImplemented
         return all(getattr(self, name) == getattr(other, name) for name in DECLARATIONS)
 
-    __hash__ = None  # type: ignore[assignment]
-
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError("Options cannot change; make a copy with replace()")
 
