@@ -74,7 +74,7 @@ class SimulatedProcess(Engine):
     def _refuse(self, line: wire.InvalidLine | wire.Malformed) -> None:
         """Report a malformed line, exit, or ignore the line, as the CLI of the dialect does."""
         kind = line.raw.get("type")
-        if isinstance(line, wire.InvalidLine) and self.behavior.reports_bad_lines:
+        if isinstance(line, wire.InvalidLine) and self.behavior.has_error_lines:
             self.send(wire.ErrorMessage(error=wire.ErrorInfo("invalid_request", line.reason)))
         elif isinstance(line, wire.InvalidLine):
             self._die("Error parsing streaming input line: SyntaxError")

@@ -29,7 +29,11 @@ class _Declined(Exception):
 def handle(engine: Engine, request: wire.Request) -> None:
     """Answer a request, immediately or when its work is done."""
     body = request.body
-    if isinstance(body, wire.Initialize):
+    if isinstance(body, wire.Initialize) and not engine.behavior.opens_with_initialize:
+        engine.connection.send(wire.Failure(request.id, ""))  # noted as answered, but not written
+        info = wire.ErrorInfo("invalid_request", "Unsupported control request: initialize")
+        engine.send(wire.ErrorMessage(error=info))
+    elif isinstance(body, wire.Initialize):
         _open(engine, request, body)
     elif isinstance(body, wire.Interrupt):
         _interrupt(engine, request, body)

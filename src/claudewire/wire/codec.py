@@ -73,12 +73,16 @@ def _decoders() -> tuple[msgspec.json.Decoder[Message], msgspec.json.Decoder[Mes
     )
 
 
-def decode(line: bytes, find: Find = lambda id: None) -> Decoded | None:
+def decode(
+    line: bytes, find: Find = lambda id: None, *, is_standard: bool = False
+) -> Decoded | None:
     """Read one line; None if it is blank.
 
     Args:
         line: the line without its newline.
         find: returns our own request with an id, to read answers to it.
+        is_standard: the peer is known to write the standard dialect: a line that fits it has no
+            marks of others.
     """
     frames, systems = _decoders()
     try:
@@ -87,7 +91,7 @@ def decode(line: bytes, find: Find = lambda id: None) -> Decoded | None:
             message = systems.decode(line)
     except _REFUSED:
         return _decode_slowly(line, find)
-    if type(message) in _AMBIGUOUS and _is_ambiguous(message, find):
+    if not is_standard and type(message) in _AMBIGUOUS and _is_ambiguous(message, find):
         return _decode_slowly(line, find)
     set_line(message, line)
     return message, STANDARD

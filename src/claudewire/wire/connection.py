@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from . import codec
-from .dialects import AUTO, OPENING, STANDARD, named_dialect, recognise_refusal
+from .dialects import AUTO, OPENING, STANDARD, named_dialect, recognise_answer, recognise_refusal
 from .dialects.base import Dialect, WriteContext
 from .dialects.behavior import DialectBehavior
 from .errors import LocalProtocolError
@@ -45,7 +45,7 @@ from .types.messages import (
     SessionCreatedMessage,
     UserMessage,
 )
-from .types.system import SessionStateChangedMessage
+from .types.system import InitMessage, SessionStateChangedMessage
 
 _E = TypeVar("_E", bound=Event)
 
@@ -57,15 +57,15 @@ class Connection:
 
     Args:
         role: which end this is.
-        dialect: how to write: a dialect, its name, or `AUTO` to write as the peer does.
-            All dialects are always understood.
+        dialect: how to write: a dialect, its name, or `AUTO` to write as the peer does. That is
+            decided once: by the answer to `initialize`, or without one by the first line with a
+            mark or a version. All dialects are always understood.
         max_line: longer lines are not kept; each becomes an `Oversize` event.
 
     Attributes:
         asked: our requests that wait for the peer, by id.
         owed: the peer's requests that wait for us, by id.
         dialect: the dialect we write: the given one, or else the peer's.
-        their_dialect: the dialect that the peer was last seen to write.
     """
 
     def __init__(
@@ -73,10 +73,9 @@ class Connection:
     ) -> None:
         self.role = role
         self._peer = role.other
-        self._detects = dialect == AUTO
+        self._is_decided = dialect != AUTO
         self.dialect: Dialect = STANDARD
-        self.their_dialect: Dialect = STANDARD
-        if not self._detects:
+        if self._is_decided:
             self.dialect = dialect if isinstance(dialect, Dialect) else named_dialect(dialect)
         self._lines = Lines(max_line)
         self._state = dict(INITIAL)
@@ -85,7 +84,8 @@ class Connection:
         # Views instead of copies: there may be thousands.
         self.asked: Mapping[str, Request] = MappingProxyType(self._asked)
         self.owed: Mapping[str, Request] = MappingProxyType(self._owed)
-        # The dialect of an owed request, and its id on the wire, where they are unusual.
+        # The dialect of an owed request, which counts while ours is not decided, and its id on the
+        # wire, where they are unusual.
         self._forms: dict[str, tuple[Dialect, str]] = {}
         self._prompts: list[str | None] = []
         self._prompted = self._created = False
@@ -138,16 +138,18 @@ class Connection:
         for line in self._lines.feed(data) if data else self._lines.end():
             if isinstance(line, Oversize):
                 events.append(line)
-            elif decoded := codec.decode(line, find):
+            elif decoded := codec.decode(
+                line, find, is_standard=self._is_decided and self.dialect is STANDARD
+            ):
                 event, dialect = decoded
-                if dialect is not STANDARD:
-                    self._hear(dialect)
+                if dialect is not STANDARD and self.our_state is not State.OPENING:
+                    self._decide(dialect)
                 if type(event) is Request:
                     events.append(self._receive_request(event, dialect))
                 elif type(event) is Response:
-                    events += self._receive_response(event)
+                    events += self._receive_response(event, dialect)
                 elif isinstance(event, Message):
-                    events.append(self._receive_message(event))
+                    events.append(self._receive_message(event, dialect))
                 else:
                     events.append(event)
         if not data:
@@ -159,10 +161,10 @@ class Connection:
         request = self._asked.get(id)
         return request.body if request else None
 
-    def _hear(self, dialect: Dialect) -> None:
-        self.their_dialect = dialect
-        if self._detects:
-            self.dialect = dialect
+    def _decide(self, dialect: Dialect) -> None:
+        """Decide the dialect to write, unless that has happened."""
+        if not self._is_decided:
+            self.dialect, self._is_decided = dialect, True
 
     def _receive_request(self, request: Request, dialect: Dialect) -> Event:
         wire_id = request.id
@@ -177,7 +179,7 @@ class Connection:
             self._forms[request.id] = dialect, wire_id
         return request
 
-    def _receive_response(self, frame: Response) -> list[Event]:
+    def _receive_response(self, frame: Response, dialect: Dialect) -> list[Event]:
         id = frame.response.request_id
         if not id and len(self._asked) == 1:
             (id,) = self._asked  # it can be no other
@@ -185,17 +187,24 @@ class Connection:
         answer = _same_line(codec.answer_from(frame.response, id, request), frame)
         if request is None:
             return [_unexpected(answer, _NOT_WAITING)]
+        if isinstance(request.body, Initialize) and isinstance(answer, Answer):
+            self._decide(recognise_answer(answer, dialect))
         self._strike(dropped_prompts(request, answer))
         self._move(self._peer, _kind_of_answer(request, answer))
         # Requests that the CLI had put before we were there to hear them.
         pending = [it for it in getattr(answer, "pending", None) or () if it.id not in self._owed]
-        return [answer, *(self._receive_request(it, self.their_dialect) for it in pending)]
+        return [answer, *(self._receive_request(it, dialect) for it in pending)]
 
-    def _receive_message(self, message: Message) -> Event:
+    def _receive_message(self, message: Message, dialect: Dialect) -> Event:
         if type(message) is Cancel:
             return self._receive_cancel(message)
-        if self._asked and isinstance(message, ErrorMessage) and self.role is Role.CLIENT:
-            return self._receive_refusal(message)
+        if isinstance(message, InitMessage) and message.claude_code_version:
+            self._decide(dialect)
+        if isinstance(message, ErrorMessage | SessionCreatedMessage):
+            if self._is_decided and not self.behavior.has(message):
+                return _unexpected(message, "this CLI speaks a dialect without such a message")
+            if self._asked and isinstance(message, ErrorMessage) and self.role is Role.CLIENT:
+                return self._receive_refusal(message, dialect)
         kind = kind_of(self._peer, message, self.dialect.behavior)
         if not self._move(self._peer, kind):
             reason = f"{kind.value} is not allowed from the {self._peer.value}"
@@ -213,12 +222,12 @@ class Connection:
         self._move(self._peer, _kind_of_cancel(request))
         return cancel
 
-    def _receive_refusal(self, error: ErrorMessage) -> Event:
+    def _receive_refusal(self, error: ErrorMessage, dialect: Dialect) -> Event:
         """Take an `error`, which names no request, for the answer to the oldest that waits."""
         id = next(iter(self._asked))
         request = self._asked.pop(id)
         if isinstance(request.body, Initialize):
-            self._hear(recognise_refusal(self.their_dialect))
+            self._decide(recognise_refusal(dialect))
         failure = Failure(id, error.error.message, error.error.kind, request)
         self._move(self._peer, _kind_of_answer(request, failure))
         return _same_line(failure, error)
@@ -307,16 +316,15 @@ class Connection:
         raise LocalProtocolError(f"{type(event).__name__} is only ever received")
 
     def _send_request(self, request: Request) -> bytes:
-        is_first_word = self._detects and self.dialect is STANDARD
-        opens = is_first_word and isinstance(request.body, Initialize)
+        opens = not self._is_decided and isinstance(request.body, Initialize)
         data = self._encode(request, OPENING if opens else self.dialect)
         self._asked[request.id] = request
         return data
 
     def _send_answer(self, answer: Answer | Failure) -> bytes:
         request = self._owed[answer.id]
-        dialect, wire_id = self._forms.get(answer.id, (STANDARD, answer.id))
-        if not self._detects or dialect is STANDARD:  # a request without a mark may be of any
+        dialect, wire_id = self._forms.get(answer.id, (self.dialect, answer.id))
+        if self._is_decided:
             dialect = self.dialect
         frame = Response(response=codec.answer_to(answer, wire_id))
         data = self._encode(frame, dialect, request)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -23,6 +24,7 @@ from claudewire.wire import (
     Initialize,
     InitializeResult,
     InitMessage,
+    Interrupt,
     InterruptResult,
     ModelInfo,
     PermissionResultAllow,
@@ -155,7 +157,7 @@ def test_answers_by_index_are_a_mark_only_if_questions_were_asked() -> None:
 
 @each_dialect
 def test_no_dialect_is_mistaken_for_another_during_a_turn(dialect: Dialect) -> None:
-    cli, connection = Connection(Role.CLI, dialect=dialect), Connection(Role.CLIENT)
+    cli = Connection(Role.CLI, dialect=dialect)
     inner = APIMessage("assistant", [TextBlock("hi")], type="message", model="m", usage=Usage())
     for event in (
         Request(id="p", body=CanUseTool("Bash", {})),
@@ -163,9 +165,10 @@ def test_no_dialect_is_mistaken_for_another_during_a_turn(dialect: Dialect) -> N
         UserMessage.of([ToolResultBlock("t", "done")]),
         ResultMessage(subtype="success", is_error=False),
     ):
+        connection = Connection(Role.CLIENT)
         connection.receive_data(cli.send(event))
-        assert connection.their_dialect is dialect
-        assert connection.behavior is dialect.behavior
+        assert connection.dialect in (dialect, MODERN)
+        assert connection.behavior is connection.dialect.behavior
 
 
 # --- which dialect is spoken ---------------------------------------------------------------------
@@ -234,7 +237,7 @@ def test_first_initialize_is_understood_by_a_legacy_cli_too() -> None:
     (heard,) = hear(cli, written)
     assert isinstance(heard, Request)
     assert heard.body == body
-    assert cli.their_dialect is MODERN
+    assert cli.dialect is MODERN
 
 
 def test_initialize_for_a_known_peer_has_no_second_names() -> None:
@@ -246,20 +249,134 @@ def test_initialize_for_a_known_peer_has_no_second_names() -> None:
 
 
 @pytest.mark.parametrize(
-    ("spoken", "error", "dialect"),
+    ("error", "dialect"),
     [
-        ("auto", {"type": "invalid_request", "message": "No"}, "envelope"),
-        ("auto", {"code": "X", "message": "No"}, "session"),
-        ("modern", {"type": "invalid_request", "message": "No"}, "modern"),
+        ({"type": "invalid_request", "message": "No"}, "envelope"),
+        ({"code": "X", "message": "No"}, "session"),
     ],
 )
-def test_error_for_initialize_tells_the_dialect(spoken: str, error: Any, dialect: str) -> None:
-    host = Connection(Role.CLIENT, dialect=spoken)
+def test_error_for_initialize_tells_the_dialect(error: Any, dialect: str) -> None:
+    host = Connection(Role.CLIENT)
     host.send(Request(id="i", body=Initialize()))
     (failure,) = hear(host, {"type": "error", "error": error})
     assert isinstance(failure, Failure)
     assert (failure.error, host.our_state) == ("No", State.NEW)
     assert host.dialect is DIALECTS[dialect]
+
+
+OPENED = {"subtype": "success", "request_id": "i"}
+FLAT = {"type": "control_response", "request_id": "i", "response": {}}
+VERSION = {"claude_code_version": "2.1.327"}
+
+
+@pytest.mark.parametrize(
+    ("line", "dialect"),
+    [
+        ({"type": "control_response", "response": {**OPENED, "response": VERSION}}, "modern"),
+        ({"type": "control_response", "response": {**OPENED, "response": {}}}, "modern"),
+        ({"type": "control_response", "response": OPENED}, "legacy"),
+        (FLAT, "session"),
+        ({"type": "system", "subtype": "init", **VERSION}, "modern"),
+    ],
+    ids=json.dumps,
+)
+def test_answer_to_initialize_decides_the_dialect_for_good(line: Any, dialect: str) -> None:
+    host = Connection(Role.CLIENT)
+    host.send(Request(id="i", body=Initialize()))
+    for stray in STRAY[:-2]:  # the last two would be answers
+        hear(host, stray)
+        assert host.dialect is MODERN
+    hear(host, line)
+    for stray in STRAY:
+        hear(host, stray)
+        assert host.dialect is DIALECTS[dialect]
+
+
+STRAY: tuple[dict[str, Any], ...] = (
+    {"type": "session.created", "session_id": "x"},
+    {"type": "callback.request", "request_id": "p", "request": {"subtype": "new"}},
+    {"type": "sdk_control_request", "request": {"subtype": "new", "request_id": "p"}},
+    {"type": "control_request", "message": {"type": "control_request", "request_id": "q"}},
+    {"type": "control_response", "request_id": "x"},
+    {"type": "callback.response", "response": {"request_id": "x"}},
+    {"type": "stream", "event": "delta", "delta": "hi"},
+    {"type": "control", "subtype": "interrupt", "request_id": "c"},
+    {"type": "assistant", "delta": {"type": "text_delta", "text": "hi"}},
+    {"type": "session.send", "message": {"role": "user", "content": "hi"}},
+    {"type": "error", "message": "x"},
+    {"type": "error", "error": {"type": "overloaded", "message": "x"}},
+    {"type": "error", "error": {"code": "E", "message": "x"}},
+)
+ANSWERED = {"type": "control_response", "response": {**OPENED, "response": {}}}
+MEANT = (
+    {**said(role="assistant", model="m", usage={"input_tokens": 1}), "uuid": "a"},
+    {**said(role="user"), "type": "user", "uuid": "u"},
+    {"type": "result", "subtype": "success", "is_error": False, "num_turns": 1, "usage": {}},
+    {"type": "result", "subtype": "success", "duration_ms": 1},
+    {"type": "system", "subtype": "init", "tools": ["Bash"], "model": "m", **VERSION},
+    {"type": "system", "subtype": "status", "status": None},
+    {"type": "stream_event", "event": {"type": "message_stop"}},
+    {**permission("p1", tool_use_id="t"), "uuid": "x"},
+    {"type": "control_response", "response": {**OPENED, "request_id": "o", "response": {}}},
+    {"type": "keep_alive"},
+)
+FIELDS = """
+turn_count duration_seconds error total_input_tokens total_output_tokens delta event message request
+request_id response tool_input tool_use hook_callback_ids sdk_mcp_servers system_prompt mcp_servers
+updated_input updated_permissions tool_use_id decision_classification pattern scope action display
+account_type code model usage tools description content content_block index data text answers
+"""
+
+
+def opened_host() -> Connection:
+    host = Connection(Role.CLIENT)
+    host.send(Request(id="i", body=Initialize()))
+    hear(host, ANSWERED)
+    host.send(Request(id="o", body=Interrupt()))
+    return host
+
+
+def with_field(obj: Any, field: str, value: Any) -> Iterator[Any]:
+    """Yield copies of an object with one field more, at each place that does not have it."""
+    if field not in obj:
+        yield {**obj, field: value}
+    for key, inner in obj.items():
+        if isinstance(inner, dict) and key not in ("input", "updatedInput"):
+            yield from ({**obj, key: it} for it in with_field(inner, field, value))
+
+
+@pytest.mark.parametrize("value", ["", None, 1, {"type": "x"}, [{"name": "x"}]], ids=repr)
+@pytest.mark.parametrize("meant", MEANT, ids=lambda it: it["type"])
+def test_field_of_another_dialect_changes_nothing(meant: Any, value: Any) -> None:
+    untouched = opened_host()
+    (expected,) = hear(untouched, meant)
+    following = [UserMessage.of("next"), untouched.new_request(Interrupt())]
+    written = [untouched.send(it) for it in following]
+    for field in FIELDS.split():
+        for line in with_field(meant, field, value):
+            host = opened_host()
+            (event,) = hear(host, line)
+            assert type(event) is type(expected)
+            if field in event.extra:
+                assert event == expected
+            assert [host.send(it) for it in following] == written
+
+
+@pytest.mark.parametrize("stray", STRAY, ids=json.dumps)
+def test_stray_line_of_another_dialect_changes_nothing(stray: dict[str, Any]) -> None:
+    untouched, host = opened_host(), opened_host()
+    for it in (untouched, host):
+        it.send(UserMessage.of("one"))
+    events = hear(host, stray)
+    assert host.asked.keys() == {"o"}
+    assert (host.unanswered_prompts, host.our_state) == (1, State.READY)
+    for request in events:
+        if isinstance(request, Request):
+            answer = json.loads(host.send(Failure(request.id, "no")))
+            assert answer["type"] == "control_response"
+            assert answer["response"]["subtype"] == "error"
+    following = [UserMessage.of("next"), Request(id="n", body=Interrupt())]
+    assert [host.send(it) for it in following] == [untouched.send(it) for it in following]
 
 
 # --- turns ---------------------------------------------------------------------------------------

@@ -30,6 +30,7 @@ from claudewire.wire import (
     Connection,
     ContentBlockDelta,
     Elicitation,
+    ErrorMessage,
     Event,
     Failure,
     Initialize,
@@ -47,6 +48,7 @@ from claudewire.wire import (
     RequestUserDialog,
     ResultMessage,
     Role,
+    SessionCreatedMessage,
     StreamEvent,
     TextBlock,
     UnknownBlock,
@@ -56,6 +58,7 @@ from claudewire.wire import (
     UnknownStreamEvent,
     UserMessage,
     answer_type,
+    behavior_of,
 )
 from claudewire.wire.dialects import DIALECTS
 
@@ -177,7 +180,8 @@ def normal_answer(dialect: str, said: Answer) -> Answer:
 def test_message_arrives_as_sent(sender: Role, kind: type[Message], data: DataObject) -> None:
     message = data.draw(records(kind))
     for dialect in DIALECTS:
-        assert_heard(dialect, message, Pair(dialect).say(sender, message))
+        if kind not in (ErrorMessage, SessionCreatedMessage) or behavior_of(dialect).has(message):
+            assert_heard(dialect, message, Pair(dialect).say(sender, message))
 
 
 @given(st.dictionaries(texts, json_values, max_size=3), st.sampled_from(Role))

@@ -1,7 +1,7 @@
 """The documented forms of the protocol, one module each.
 
 All of them say the same things. A connection always understands all four, message by message;
-its `dialect` decides which one it speaks. `AUTO` speaks as it is spoken to.
+its `dialect` decides which one it speaks. `AUTO` speaks as the peer begins.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from ..states import Role
-from .base import Dialect, Find, Object, WriteContext, without
+from ..types.control import Answer
+from .base import Dialect, Find, Object, WriteContext, inside, without
 from .behavior import BEHAVIORS, DialectBehavior
 from .envelope import ENVELOPE
 from .legacy import LEGACY
@@ -69,6 +70,14 @@ def behavior_of(name: str) -> DialectBehavior:
 def recognise(obj: Object, find: Find) -> Dialect:
     """Return the dialect of an object: the standard, unless it has a mark of another."""
     return next((it for it in DIALECTS.values() if it.recognises(obj, find)), STANDARD)
+
+
+def recognise_answer(answer: Answer, heard: Dialect) -> Dialect:
+    """Return the dialect of a CLI by its answer to `initialize`, which was written in one."""
+    # Only one dialect has an answer without a payload.
+    return (
+        LEGACY if heard is STANDARD and "response" not in inside(answer.raw, "response") else heard
+    )
 
 
 def recognise_refusal(heard: Dialect) -> Dialect:

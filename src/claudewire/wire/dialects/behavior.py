@@ -11,7 +11,13 @@ from typing import Literal
 from msgspec import Struct
 
 from ..types.base import Event, Message
-from ..types.messages import AssistantMessage, ResultMessage, SystemMessage
+from ..types.messages import (
+    AssistantMessage,
+    ErrorMessage,
+    ResultMessage,
+    SessionCreatedMessage,
+    SystemMessage,
+)
 from ..types.system import CompactBoundaryMessage, InitMessage
 
 _GOES_ON = frozenset({"tool_use", "pause_turn"})
@@ -57,8 +63,8 @@ class DialectBehavior(Struct, frozen=True):
     errors: Literal["result", "system", "error"] = "result"
     """How a failed turn is reported: by a result, with a system message before it, or by an
     `error`."""
-    reports_bad_lines: bool = False
-    """Whether a line that is not JSON is answered with an `error`."""
+    has_error_lines: bool = False
+    """Whether there are `error` lines: one answers a line that is not JSON."""
     answers_notifications: bool = False
     """Whether the host acknowledges MCP notifications, without a payload."""
 
@@ -66,6 +72,10 @@ class DialectBehavior(Struct, frozen=True):
         """Return whether the dialect has such a message."""
         if isinstance(event, SystemMessage):
             return isinstance(event, self.system_messages)
+        if isinstance(event, ErrorMessage):
+            return self.has_error_lines
+        if isinstance(event, SessionCreatedMessage):
+            return bool(self.first_prompt)
         return self.has_results or not isinstance(event, ResultMessage)
 
     def ends_turn(self, message: Message) -> bool:
@@ -94,7 +104,7 @@ BEHAVIORS = {
         system_messages=(InitMessage, CompactBoundaryMessage),
         suggests="patterns",
         notes_interrupts=False,
-        reports_bad_lines=True,
+        has_error_lines=True,
     ),
     "legacy": DialectBehavior(
         prompt_places=frozenset({"argument"}),
@@ -114,6 +124,6 @@ BEHAVIORS = {
         suggests="hints",
         notes_interrupts=False,
         errors="error",
-        reports_bad_lines=True,
+        has_error_lines=True,
     ),
 }
