@@ -262,6 +262,8 @@ class ProcessTransport:
                 tasks.cancel_scope.cancel()
         if not await self._end_rest():
             message = f"Process {self.pid}, or a process that it has started, cannot be killed"
+            if self._child.blind is not None:
+                message = f"Processes that {self.pid} has started may be left: {self._child.blind}"
             log.error(message)
             raise CLIError(message, evidence=Evidence(pid=self.pid))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import select
 import signal
@@ -12,6 +13,7 @@ from collections.abc import Container, Iterator
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.helpers.processes import (
@@ -25,7 +27,7 @@ from tests.helpers.processes import (
     shell,
 )
 
-from claudewire.transport.platforms import Child, child, marks, start
+from claudewire.transport.platforms import Child, child, marks, process_table, start
 from claudewire.transport.platforms.exit_watcher import PidfdWatcher, ThreadWatcher
 from claudewire.transport.platforms.process_table import ProcessInfo, Table, descendants
 
@@ -188,7 +190,69 @@ def test_starting_programs_of_others_do_not_delay_the_end(monkeypatch: pytest.Mo
         monkeypatch.setattr(child, "process_table", busy_table)
         monkeypatch.setattr(marks, "_marks_of", lambda pid: None)
         assert it.kill_rest()
+        assert it.kill_rest()
         assert not it.kill_rest()
+
+
+@pytest.mark.parametrize("error", [errno.EMFILE, errno.EIO])
+def test_what_cannot_be_looked_at_counts_as_left(
+    error: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(pid: int, name: str, most: int) -> bytes:
+        raise OSError(error, os.strerror(error))
+
+    with family(shell("setsid sh -c 'echo $$; exec sleep 1000' & wait")) as (it, runaway):
+        it.kill()
+        wait(it.exited.fileno())
+        with killed_in_the_end(runaway), monkeypatch.context() as patch:
+            for module in (process_table, marks):
+                patch.setattr(module, "read_proc", fail)
+            it.note_descendants()
+            assert it.kill_rest()
+            assert it.kill_rest()
+            assert it.blind is not None
+            assert it.blind.errno == error
+        end(it)
+        assert not is_alive(runaway)
+
+
+def test_look_without_a_trace_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that exits during a look may have started one that is not in its list."""
+    looks = count()
+
+    def first_without_marked(without: Container[int | str]) -> Table:
+        return process_table.process_table(without) if next(looks) else {}
+
+    with family(shell("setsid sh -c 'echo $$; exec sleep 1000' & exit")) as (it, runaway):
+        wait(it.exited.fileno())
+        it.release()
+        with killed_in_the_end(runaway):
+            monkeypatch.setattr(child, "process_table", first_without_marked)
+            while it.kill_rest():
+                pass
+            assert not is_alive(runaway)
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, TimeoutError])
+def test_exception_after_the_fork_leaves_no_process(
+    kind: type[BaseException], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one of a signal handler."""
+    started: list[subprocess.Popen[bytes]] = []
+    popen = subprocess.Popen
+
+    def interrupted(*args: Any, **options: Any) -> None:
+        started.append(popen(*args, **options))
+        raise kind
+
+    with family(shell("echo 1; exec cat")):  # there is a guardian
+        monkeypatch.setattr(subprocess, "Popen", interrupted)
+        with pytest.raises(kind):
+            start(shell("trap '' TERM HUP; sleep 1000 & wait"), env=ENV)
+        monkeypatch.undo()
+    with started[0] as lost:
+        assert not is_alive(lost.pid)
+        assert group_of(lost.pid) == set()
 
 
 ORPHANAGE = """

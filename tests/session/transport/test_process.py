@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import array
 import asyncio
+import errno
 import fcntl
 import gc
 import logging
@@ -405,6 +406,21 @@ async def test_process_that_cannot_be_killed_is_reported(
         assert await process.wait() is None
         assert removed == ["once"]
         await anyio.to_thread.run_sync(process._child._popen.wait)
+
+
+async def test_processes_that_nobody_can_see_are_reported(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(pid: int, name: str, most: int) -> bytes:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    with anyio.fail_after(PATIENCE):
+        process = await spawn(Launch(shell("exit 7"), ENV), kill_after=0.02)
+        await process.wait()
+        with monkeypatch.context() as patch:
+            patch.setattr(process_table, "read_proc", fail)
+            with pytest.raises(CLIError, match=r"may be left: .* Too many open files"):
+                await process.aclose()
 
 
 # --- killed, forgotten ---------------------------------------------------------------------------

@@ -39,6 +39,7 @@ class Child:
         stderr: its output on stderr.
         exited: can be waited for; readable once the process has exited.
         returncode: its exit status, negative for a signal; None if it is not known.
+        blind: the error that has kept the last look at the system's processes from being complete.
     """
 
     def __init__(self, popen: subprocess.Popen[bytes], mark: str) -> None:
@@ -52,6 +53,8 @@ class Child:
         self._released_at: float | None = None
         self._escaped: dict[int, ProcessInfo] = {}
         self._unclear: Unclear | None = None
+        self._found_none = False
+        self.blind: OSError | None = None
         self.pid: int = popen.pid
         self.returncode: int | None = None
         self.exited: ExitWatcher = watch_exit(popen.pid)
@@ -96,7 +99,7 @@ class Child:
         """Kill the whole group, and descendants of the process that have left the group."""
         with self._lock:
             if self.is_ours:
-                self._kill(self._look())
+                self._kill(self._look() or {})
 
     def _kill(self, table: Table) -> None:
         self._signal_group(signal.SIGKILL)
@@ -123,7 +126,18 @@ class Child:
             if self.is_ours and not self.poll():
                 self._look()
 
-    def _look(self) -> Table:
+    def _look(self) -> Table | None:
+        """Look at all processes; return None if that is not possible now."""
+        try:
+            table = self._note_escaped()
+            self.blind = None
+        except OSError as error:
+            self.blind = error
+            guardian().is_certain = False
+            return None
+        return table
+
+    def _note_escaped(self) -> Table:
         """Look at all processes; remember who has left the group, and who may have.
 
         Other children of ours that run are left out: only their own descendants matter.
@@ -176,7 +190,11 @@ class Child:
                 self._released_at = time.monotonic()
 
     def kill_rest(self) -> bool:
-        """Kill all that is left of it; say whether anything was, or may be, left."""
+        """Kill all that is left of it; say whether anything was, or may be, left.
+
+        A process that exits during a look may have started another, which was not in the list yet.
+        So only two looks in a row that find none are sure.
+        """
         with self._lock:
             if not self.is_released:
                 self._signal_group(signal.SIGKILL)
@@ -187,6 +205,9 @@ class Child:
             if not (has_proc() or self._escaped or _exists(-self.pid)):
                 return False  # there is no need to run `ps`
             table = self._look()
+            before, self._found_none = self._found_none, False
+            if table is None:
+                return True
             _reap_orphans(self.pid)
             in_group = not self._is_number_reused() and any(
                 it.group == self.pid and not it.is_dead for it in table.values()
@@ -194,8 +215,10 @@ class Child:
             if in_group or self._escaped_alive(table):
                 self._kill(table)
                 return True
-            is_new = time.monotonic() - self._released_at < _SHOWS_WITHIN
-            return bool(self._unclear) and is_new
+            if self._unclear and time.monotonic() - self._released_at < _SHOWS_WITHIN:
+                return True
+            self._found_none = True
+            return not before
 
     def end_now(self) -> None:
         """Kill it with all that it has started, and reap it, without waiting long."""
@@ -279,28 +302,48 @@ def start(
     """
     uid, gid, groups = _account(user)
     mark = guardian().new_mark()
-    popen = subprocess.Popen(
-        list(argv),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        bufsize=0,
-        env=with_mark(env, mark),
-        cwd=cwd,
-        # A session and not just a group: no terminal sends it signals behind our back.
-        start_new_session=True,
-        user=uid,
-        group=gid,
-        extra_groups=groups,
-    )
+    popen = None
     try:
+        popen = subprocess.Popen(
+            list(argv),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+            env=with_mark(env, mark),
+            cwd=cwd,
+            # A session and not just a group: no terminal sends it signals behind our back.
+            start_new_session=True,
+            user=uid,
+            group=gid,
+            extra_groups=groups,
+        )
         guardian().watch(popen.pid)
         return Child(popen, mark)
     except BaseException:
+        if popen is None:
+            _kill_marked(mark)  # a signal handler may have raised after the fork
+            raise
         guardian().forget(popen.pid)
         os.killpg(popen.pid, signal.SIGKILL)  # not reaped, so the number is its own
         with popen:  # closes its pipes and reaps it
             raise
+
+
+def _kill_marked(mark: str) -> None:
+    """Kill and reap the processes with a mark that no `Child` owns, without waiting long."""
+    deadline, born, found_none = time.monotonic() + BRIEFLY, set[int](), 0
+    while has_proc() and found_none < 2 and time.monotonic() < deadline:
+        with suppress(OSError):
+            marked, unclear = find_marked(mark, process_table(), _LONG_AGO)
+            found_none = 0 if marked or unclear else found_none + 1
+            born.update(it.pid for it in marked)
+            for process in marked:
+                os.kill(process.pid, signal.SIGKILL)
+        for pid in list(born):
+            with suppress(ChildProcessError):
+                os.waitpid(pid, os.WNOHANG)
+        time.sleep(_PAUSE)
 
 
 def _account(user: str | int | None) -> tuple[int | None, int | None, list[int] | None]:

@@ -15,6 +15,7 @@ import os
 import subprocess
 import threading
 from contextlib import suppress
+from functools import partial
 from itertools import count
 
 log: logging.Logger = logging.getLogger("claudewire.transport")
@@ -105,6 +106,8 @@ class Guardian:
         self._numbers = count(1)
         self.listed: set[int | str] = set()
         """The process groups and folders that are watched."""
+        self.is_certain = True
+        """Whether all children have been seen to end, with all that they had started."""
         self._shell: subprocess.Popen[bytes] | None = None
         self._pipe: int | None = None
 
@@ -153,6 +156,8 @@ class Guardian:
             known = "".join(f"+ {item}\n" for item in self.listed)
             os.write(ours, os.fsencode(known))
             self._pipe, ours = ours, None
+            run = partial(self._replace_killed, self._shell)
+            threading.Thread(target=run, name="claudewire guardian", daemon=True).start()
         except OSError as error:
             log.warning(
                 "Could not start a guardian process (%s): CLIs may outlive this process", error
@@ -161,6 +166,15 @@ class Guardian:
             for end in (ours, theirs):
                 if end is not None:
                     os.close(end)
+
+    def _replace_killed(self, shell: subprocess.Popen[bytes]) -> None:
+        """Start another guardian when this one is killed, also while no process starts or ends."""
+        killed = shell.wait() < 0
+        with self._lock:
+            if killed and shell is self._shell:
+                log.warning("The guardian process was killed; starting another")
+                self._dismiss()
+                self._start()
 
     def _dismiss(self) -> None:
         """Kill the shell before it sees the end of its input, which it would take for our end."""
@@ -181,7 +195,7 @@ class Guardian:
         """End the guardian, and with it all listed groups."""
         with self._lock:
             has_groups = any(isinstance(item, int) for item in self.listed)
-            if self._pipe is not None and not has_groups:
+            if self._pipe is not None and not has_groups and self.is_certain:
                 with suppress(OSError):
                     os.write(self._pipe, b".\n")
             self._close()

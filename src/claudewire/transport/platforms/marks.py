@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from .process_table import ProcessInfo, Table, read_proc
+from .process_table import NOT_THERE, ProcessInfo, Table, read_proc
 
 PROCESS_MARK = "CLAUDEWIRE_PROCESS"
 """The variable. Its value has the marks of all ancestors of a process, the nearest last."""
@@ -41,6 +41,9 @@ def find_marked(mark: str, table: Table, since: str) -> tuple[list[ProcessInfo],
         table: the processes of the system, as `/proc` has them.
         since: the start of the first process with this mark. Older ones are not read: one that
             hangs in the kernel would block this.
+
+    Raises:
+        OSError: a process cannot be looked at now.
     """
     found, unclear = [], set()
     for process in table.values():
@@ -65,5 +68,5 @@ def _marks_of(pid: int) -> list[str] | None:
         return [] if environ or read_proc(pid, "cmdline", 1) else None
     except ProcessLookupError:  # it is exiting; before Linux 6.15, its environment is empty then
         return None
-    except OSError:
-        return []  # it has exited, or belongs to another user
+    except NOT_THERE:
+        return []

@@ -16,6 +16,10 @@ from typing import NamedTuple
 
 _PS_TIMEOUT = 5.0
 
+NOT_THERE = (FileNotFoundError, ProcessLookupError, PermissionError)
+"""Errors of a file about a process that has exited, or that belongs to another user. After any
+other error nothing is known about the process."""
+
 
 class ProcessInfo(NamedTuple):
     """One line of the process table."""
@@ -33,9 +37,12 @@ Table = Mapping[int, ProcessInfo]
 
 
 def process_table(without: Container[int | str] = ()) -> Table:
-    """Return the processes by their ids; empty where that cannot be found out.
+    """Return the processes by their ids.
 
     Processes older than this one may be left out, and those in `without`.
+
+    Raises:
+        OSError: that cannot be found out now, for example because no file descriptor is free.
     """
     found = _from_proc(without) if has_proc() else _from_ps()
     return {process.pid: process for process in found}
@@ -73,19 +80,20 @@ all processes are among them, so they are read only once. The kernel gives no in
 def _from_proc(without: Container[int | str]) -> Iterator[ProcessInfo]:
     global _elders
     elders, start = set(), _our_start()
-    with os.scandir("/proc") as entries:
-        for key in ((it.name, it.inode()) for it in entries if it.name.isdigit()):
-            if key in _elders:
+    with os.scandir("/proc") as entries:  # closed before more files are opened: few may be free
+        keys = [(it.name, it.inode()) for it in entries if it.name.isdigit()]
+    for key in keys:
+        if key in _elders:
+            elders.add(key)
+        elif int(key[0]) not in without:
+            try:
+                process = process_info(int(key[0]))
+            except NOT_THERE:
+                continue
+            if int(process.started) < start:
                 elders.add(key)
-            elif int(key[0]) not in without:
-                try:
-                    process = process_info(int(key[0]))
-                except OSError:  # it has exited in the meantime
-                    continue
-                if int(process.started) < start:
-                    elders.add(key)
-                else:
-                    yield process
+            else:
+                yield process
     _elders = frozenset(elders)
 
 
@@ -124,8 +132,8 @@ def _from_ps() -> Iterator[ProcessInfo]:
             timeout=_PS_TIMEOUT,
             check=True,
         )
-    except (OSError, subprocess.SubprocessError):
-        return
+    except subprocess.SubprocessError as error:
+        raise OSError(f"ps failed: {error}") from error
     for line in listed.stdout.decode("utf-8", "replace").splitlines():
         pid, parent, group, state, started = line.split(None, 4)
         yield ProcessInfo(int(pid), int(parent), int(group), state.startswith("Z"), started)
