@@ -190,6 +190,10 @@ STARTUP_FAILURES: dict[str, tuple[Cause, str]] = {
     "gateway_access_denied": (Cause.NOT_LOGGED_IN, _LOG_IN),
     "org_verify_failed": (Cause.NOT_LOGGED_IN, _LOG_IN),
     "org_pin_mismatch": (Cause.NOT_LOGGED_IN, "Log in with an account of the organization."),
+    **dict.fromkeys(
+        ("initialize_fields_not_delivered", "managed_settings_not_delivered"),
+        (Cause.REFUSED, "Leave out handshake=False: `initialize` brings them to the CLI."),
+    ),
     "bypass_root": (Cause.REFUSED, "Run as another user or, in a container, set IS_SANDBOX=1."),
 }
 """Reasons of a result for a failed start. All others mean `Cause.REFUSED`."""

@@ -79,9 +79,7 @@ _NAMES: dict[Any, str] = {
 }
 
 
-def checked(
-    name: str, value: Any, kind: Any, *, least: int | None = None, most: int | None = None
-) -> Any:
+def checked(name: str, value: Any, kind: Any, *, least: int | None = None) -> Any:
     """Check a value against a type annotation, and return a copy that cannot change.
 
     Strings must not be empty, except as values of a mapping. Floats must be more than 0. A string
@@ -92,7 +90,6 @@ def checked(
         value: the value.
         kind: the type.
         least: the lowest number.
-        most: the highest number.
 
     Raises:
         OptionsError: the value has another type, or is out of range.
@@ -107,7 +104,7 @@ def checked(
     if origin in (str, os.PathLike):
         return _string(name, value)
     if origin in (int, float):
-        return _number(name, value, origin, least, most)
+        return _number(name, value, origin, least)
     if origin is Sequence:
         items = value if isinstance(value, Sequence) else sorted(value, key=repr)
         (each,) = get_args(arm)
@@ -161,13 +158,11 @@ def _string(name: str, value: str | os.PathLike[str]) -> str:
     return words
 
 
-def _number(name: str, value: float, kind: type, least: int | None, most: int | None) -> float:
-    if least is None:
-        if kind is float and not value > 0:
-            raise OptionsError(f"{name} must be more than 0, got {value}")
-    elif not least <= value <= (value if most is None else most):
-        allowed = f"{least} or more" if most is None else f"{least} to {most}"
-        raise OptionsError(f"{name} must be {allowed}, got {value}")
+def _number(name: str, value: float, kind: type, least: int | None) -> float:
+    if least is None and kind is float and not value > 0:
+        raise OptionsError(f"{name} must be more than 0, got {value}")
+    if least is not None and not value >= least:
+        raise OptionsError(f"{name} must be {least} or more, got {value}")
     return value
 
 

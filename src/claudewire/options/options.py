@@ -76,7 +76,6 @@ class Declaration(Struct, frozen=True):
         initialize: True if it is the field of the same name of the `initialize` request.
         check: replaces the check of the type.
         least: the lowest number.
-        most: the highest number.
         needs: options of which one must be given too.
         excludes: options that must not be given too.
         place: the target of its paths: a `directory`, a `file`, a `new file` or `any` of them, on
@@ -93,7 +92,6 @@ class Declaration(Struct, frozen=True):
     initialize: bool = False
     check: Check | None = None
     least: int | None = None
-    most: int | None = None
     needs: tuple[str, ...] = ()
     excludes: tuple[str, ...] = ()
     place: str | None = None
@@ -116,7 +114,7 @@ class Declaration(Struct, frozen=True):
             if self.check is not None:
                 value = self.check(name, value)
             else:
-                value = checked(name, value, _type_of(name), least=self.least, most=self.most)
+                value = checked(name, value, _type_of(name), least=self.least)
         has_path = self.place not in (None, "prompt")
         return absolute(value) if has_path and (name == "cwd" or not remote) else value
 
@@ -217,7 +215,7 @@ class Options:
     """The CLI stops when its own estimate of the cost reaches this many dollars."""
     task_budget: int | None = option(None, "--task-budget", least=1)
     """The number of tokens that the CLI tells the model to use for the task."""
-    autocompact: AutoCompact | None = option(None, "--autocompact", least=100_000, most=1_000_000)
+    autocompact: AutoCompact | None = option(None, "--autocompact", least=100_000)
     """The number of tokens at which the CLI summarises the conversation, or `"auto"`."""
     advisor: str | None = option(None, "--advisor")
     """A second model that the first may ask."""

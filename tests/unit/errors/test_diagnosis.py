@@ -214,6 +214,8 @@ def test_reason_for_a_failed_start_shows_the_cause() -> None:
     assert found.advice
     found = diagnose_result(failed("The proxy is bad", startup_failure_reason="proxy_invalid"))
     assert found == Diagnosis(Cause.REFUSED, "The CLI refuses to start: The proxy is bad")
+    found = diagnose_result(failed(startup_failure_reason="initialize_fields_not_delivered"))
+    assert "handshake" in found.advice
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ McpReadResource McpReconnect McpResourceLink McpSSEServerConfig McpServerManifes
 McpStatus McpStatusResult McpStdioServerConfig McpToggle ModelInfo ModelUsage ObserverOrigin
 PeerOrigin PermissionResultAllow PermissionResultDeny PermissionRule PermissionRuleEntry
 PermissionRulesState PluginConfig Question RateLimitInfo ReadFileResult ResourceContents
-RewindFilesResult SessionKey SlashCommand TaskNotificationOrigin
+RewindFilesResult SdkMcpServerConfig SessionKey SlashCommand TaskNotificationOrigin
 """
 """Classes with camelCase on the wire, besides those of hook outputs. The others have snake_case."""
 

@@ -48,11 +48,12 @@ class McpHttpServerConfig(_RemoteServerConfig, tag="http"):
     """An MCP server reached over streamable HTTP."""
 
 
-class SdkMcpServerConfig(Record):
+class SdkMcpServerConfig(Record, rename="camel"):
     """Settings of a server inside the host, in `initialize`."""
 
     timeout: Number | None = None
     tools: list[McpServerToolPolicy] | None = None
+    on_persons_machine: bool | None = None
 
 
 class McpServerManifest(Record, rename="camel"):

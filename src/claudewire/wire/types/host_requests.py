@@ -65,6 +65,8 @@ class InitializeResult(Record):
     hooks_applied: bool | None = None
     hook_on_failure_supported: bool | None = None
     plugins_applied: bool | None = None
+    mcp_servers_applied: bool | None = None
+    """Whether `mcp_servers` were taken: they were not if it is absent."""
     sdk_mcp_manifests_parked: dict[str, str] | None = None
     claude_code_version: str | None = None
     fast_mode_state: str | None = None
@@ -95,7 +97,8 @@ class Initialize(RequestBody[InitializeResult], tag="initialize", rename="camel"
     sdk_mcp_server_manifests: dict[str, McpServerManifest] | None = None
     sdk_mcp_server_manifests_origin: str | None = None
     mcp_servers: dict[str, Any] | None = None
-    """Written by some hosts; the CLI takes it from its command line instead."""
+    """Servers in place of those on the command line. Only CLIs since 2.1.327 read it, and only at
+    the start, with --await-initialize."""
     json_schema: dict[str, Any] | None = None
     system_prompt: str | list[str] | None = None
     """The newest CLI wants a list of blocks, older ones a text."""
