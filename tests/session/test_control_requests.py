@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_origin
 
 import anyio
 import pytest
@@ -82,7 +82,8 @@ async def test_every_request_returns_its_typed_answer() -> None:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(answer_each)
             for body in REQUESTS:
-                assert isinstance(await session.request(body), answer_type(type(body)))
+                kind = answer_type(type(body))
+                assert isinstance(await session.request(body), get_origin(kind) or kind)
         peer.exit()
 
 

@@ -21,6 +21,7 @@ from claudewire.wire import (
     HookInput,
     Initialize,
     InitializeResult,
+    JSONObject,
     PermissionResult,
     Response,
     StatusMessage,
@@ -36,7 +37,7 @@ KINDS = [
     *(kind for kind in FRAMES.values() if kind is not Response),
     *SYSTEM.values(),
     *REQUESTS.values(),
-    *(answer_type(body) for body in REQUESTS.values()),
+    *(it for body in REQUESTS.values() if (it := answer_type(body)) != JSONObject),
     HookInput,
     Block,
 ]
