@@ -84,11 +84,6 @@ class RateLimit(Struct, frozen=True):
         """The end of the limit, in seconds since 1970; None if there is none, or unknown."""
         return self.info.resets_at if self.limited else None
 
-    @property
-    def utilization(self) -> float | None:
-        """The used part of the quota, as the CLI reports it."""
-        return self.info.utilization
-
 
 class _Call(Struct, frozen=True):
     """A model call, with its usage so far."""

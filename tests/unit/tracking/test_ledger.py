@@ -439,7 +439,7 @@ def test_rejected_quota_limits_until_its_reset() -> None:
     assert ledger.rate_limit is None
     ledger.note(limit("allowed_warning", rate_limit_type="seven_day", utilization=0.9))
     near = limits(ledger)
-    assert (near.limited, near.until, near.utilization) == (False, None, 0.9)
+    assert (near.limited, near.until, near.info.utilization) == (False, None, 0.9)
     ledger.note(limit("rejected", rate_limit_type="five_hour", resets_at=1000))
     reached = limits(ledger)
     assert (reached.limited, reached.until) == (True, 1000)

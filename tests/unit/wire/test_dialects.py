@@ -43,8 +43,6 @@ from claudewire.wire import (
 )
 from claudewire.wire.dialects import MODERN, recognise
 from claudewire.wire.dialects.base import Dialect
-from claudewire.wire.dialects.envelope import ENVELOPE
-from claudewire.wire.dialects.legacy import LEGACY
 from claudewire.wire.dialects.session import SESSION
 
 each_dialect = pytest.mark.parametrize("dialect", DIALECTS.values(), ids=lambda it: it.name)
@@ -192,19 +190,6 @@ def test_connection_answers_in_the_dialect_it_hears(dialect: Dialect) -> None:
     (answer,) = cli.receive_data(written)
     assert isinstance(answer, Answer)
     assert answer.body == allow
-
-
-def test_each_request_is_answered_in_its_own_dialect() -> None:
-    connection = Connection(Role.CLIENT)
-    for dialect in (SESSION, LEGACY, ENVELOPE, MODERN):
-        cli = Connection(Role.CLI, dialect=dialect)
-        connection.receive_data(cli.send(Request(id=dialect.name, body=CanUseTool("Bash", {}))))
-    hear(connection, {"type": "error", "error": {"code": "ODD", "message": "a session's form"}})
-    kinds = {
-        name: json.loads(connection.send(Answer(name, PermissionResultAllow({}))))["type"]
-        for name in DIALECTS
-    }
-    assert kinds == {**dict.fromkeys(DIALECTS, "control_response"), "session": "callback.response"}
 
 
 def test_cli_answers_a_client_in_the_clients_dialect() -> None:
