@@ -250,8 +250,8 @@ def names(pattern: str, what: str, word: str) -> Check:
     return check
 
 
-tool_names = names(r"[^\s,()]+", "tool", "default")
-skill_names = names(r"(?a)[A-Za-z0-9][\w.:-]*", "skill", "all")  # they become parts of rules
+tool_names: Check = names(r"[^\s,()]+", "tool", "default")
+skill_names: Check = names(r"(?a)[A-Za-z0-9][\w.:-]*", "skill", "all")  # they become parts of rules
 
 
 def session_uuid(name: str, value: Any) -> str:

@@ -138,8 +138,11 @@ class SharedBudget(Budget):
     _count: _Count = field(default_factory=_Count, init=False, repr=False)
 
     # Each counts for itself, so it is equal to no other.
-    __eq__ = object.__eq__
-    __hash__ = object.__hash__
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __hash__(self) -> int:
+        return id(self)
 
     def __post_init__(self) -> None:
         Budget.__post_init__(self)
