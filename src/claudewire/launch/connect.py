@@ -55,15 +55,15 @@ def check_transport(transport: object, options: Options) -> None:
         )
 
 
-def check_connect(connect: object) -> None:
-    """Check that an object is a function that makes transports.
+def check_connect(connect: object, purpose: str) -> None:
+    """Check that an object is a function that makes transports, or None.
 
     Raises:
         OptionsError: it is not; it may be a single transport.
     """
     if connect is not None and (isinstance(connect, type) or not callable(connect)):
         raise OptionsError(
-            f"A pool needs a function that makes transports, not one transport: {connect!r}"
+            f"{purpose} needs a function that makes transports, not one transport: {connect!r}"
         )
 
 
@@ -91,19 +91,6 @@ def _configurable(transport: object) -> Configurable | None:
         if transport is None:
             return None
     return transport
-
-
-def check_restart(transport: Transport | Connect | None) -> None:
-    """Check that another CLI can be started.
-
-    Raises:
-        OptionsError: the transport serves only one CLI.
-    """
-    if transport is not None and not callable(transport):
-        raise OptionsError(
-            "This session cannot be restarted: its transport serves one CLI. Pass a function that "
-            "makes transports instead"
-        )
 
 
 async def open_transport(

@@ -33,7 +33,7 @@ from ..errors import (
     UnsupportedRequest,
     describe,
 )
-from ..launch import Connect, ConversationLock, check_restart, conversation_lock, open_transport
+from ..launch import Connect, ConversationLock, check_connect, conversation_lock, open_transport
 from ..options import Options
 from ..output import OutputSpec
 from ..tracking import COUNTED, TRACKED, Ledger, TaskTable
@@ -177,7 +177,7 @@ class Core:
         """End the CLI and start another; see `Session.restart`."""
         if not self.is_dead:
             self.home.check()
-        check_restart(self.transport)
+        check_connect(self.transport, "A restart")
         if self.state is SessionState.CLOSING:
             raise SessionClosed("The session is closing")
         if self.state is SessionState.STARTING:

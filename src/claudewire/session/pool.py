@@ -88,7 +88,7 @@ class Pool:
         transport: Connect | None = None,
         **changes: Unpack[OptionsDict],
     ) -> None:
-        check_connect(transport)
+        check_connect(transport, "A pool")
         checked("size", size, int, least=0)
         checked("max_starting", max_starting, int, least=1)
         given = check_options(options).replace(**changes)

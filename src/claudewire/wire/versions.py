@@ -32,9 +32,8 @@ the empty `result` which follows belongs to it. Up to 2.1.100 it is not known, a
 answers; 2.1.197 has the empty `result` alone, which looks like that of a prompt."""
 
 _ADDED = {
-    "2.0.14": "initialize interrupt mcp_status set_model set_permission_mode",
-    "2.0.76": "mcp_message mcp_set_servers rewind_files set_max_thinking_tokens",
-    "2.1.17": "mcp_reconnect mcp_toggle",
+    "2.1.17": "initialize interrupt mcp_message mcp_reconnect mcp_set_servers mcp_status "
+    "mcp_toggle rewind_files set_max_thinking_tokens set_model set_permission_mode",
     "2.1.100": "apply_flag_settings cancel_async_message end_session generate_session_title "
     "get_context_usage get_settings reload_plugins seed_read_state side_question stop_task",
     "2.1.197": "background_tasks file_suggestions get_binary_version get_session_cost get_usage "
