@@ -189,13 +189,7 @@ class RenameSession(RequestBody[Ack], tag="rename_session"):
     session_id: str | None = None
 
 
-class GenerateSessionTitleResult(Record):
-    """A title for the session."""
-
-    title: str | None = nullable()
-
-
-class GenerateSessionTitle(RequestBody[GenerateSessionTitleResult], tag="generate_session_title"):
+class GenerateSessionTitle(RequestBody[JSONObject], tag="generate_session_title"):
     """Generate a title from a description."""
 
     description: str
@@ -498,25 +492,7 @@ class UpdateSettings(RequestBody[Ack], tag="update_settings"):
     settings: dict[str, Any]
 
 
-class SettingsSource(Record):
-    """The settings that one place contributes."""
-
-    source: str
-    """userSettings, projectSettings, localSettings, flagSettings or policySettings."""
-    settings: dict[str, Any] | None = None
-
-
-class GetSettingsResult(Record):
-    """The settings in effect, and where they come from."""
-
-    effective: dict[str, Any] | None = None
-    sources: list[SettingsSource] | None = None
-    applied: dict[str, Any] | None = None
-    errors: list[JSONObject] | None = None
-    withheld: Any = None
-
-
-class GetSettings(RequestBody[GetSettingsResult], tag="get_settings"):
+class GetSettings(RequestBody[JSONObject], tag="get_settings"):
     """Get the settings in effect."""
 
 
