@@ -9,14 +9,13 @@ from __future__ import annotations
 from .base import Configurable, Launch, MemoryTransport, Transport, memory_pair
 from .platforms import PROCESS_MARK, forget_folder, watch_folder
 from .process import ProcessTransport, check_platform, spawn
-from .stdio import Pipes, relay
+from .stdio import relay
 
 __all__ = [
     "PROCESS_MARK",
     "Configurable",
     "Launch",
     "MemoryTransport",
-    "Pipes",
     "ProcessTransport",
     "Transport",
     "check_platform",

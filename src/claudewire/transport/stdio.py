@@ -11,7 +11,7 @@ import threading
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import anyio
 import anyio.to_thread
@@ -19,28 +19,19 @@ import anyio.to_thread
 from ..concurrency import Mailbox, MailboxClosed
 from ..errors import TransportClosed
 from .base import Transport
-
-CHUNK = 64 * 1024
-
-
-class Pipes(NamedTuple):
-    """The file descriptors to use. They stay open."""
-
-    stdin: int = 0
-    stdout: int = 1
-    stderr: int = 2
+from .pipes import CHUNK
 
 
 async def relay(
     transport: Transport,
-    pipes: Pipes = Pipes(),  # noqa: B008 (it does not change)
+    pipes: tuple[int, int, int] = (0, 1, 2),
     signals: Callable[[], Coroutine[Any, Any, None]] | None = None,
 ) -> int | None:
     """Pass all bytes on, unchanged and at once, until the other end has exited.
 
     Args:
         transport: the other end. It is not closed.
-        pipes: the file descriptors of this end.
+        pipes: the file descriptors of stdin, stdout and stderr. They stay open.
         signals: runs meanwhile, and is cancelled at the end: to pass signals on, for example.
 
     Returns:
@@ -51,12 +42,12 @@ async def relay(
     """
     try:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_send, transport, pipes.stdin)
+            tasks.start_soon(_send, transport, pipes[0])
             if signals is not None:
                 tasks.start_soon(signals)
             async with anyio.create_task_group() as outputs:
-                outputs.start_soon(_write, transport.receive, pipes.stdout)
-                outputs.start_soon(_write, transport.receive_stderr, pipes.stderr)
+                outputs.start_soon(_write, transport.receive, pipes[1])
+                outputs.start_soon(_write, transport.receive_stderr, pipes[2])
             status = await transport.wait()
             tasks.cancel_scope.cancel()
     except BaseExceptionGroup as group:

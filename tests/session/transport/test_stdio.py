@@ -10,7 +10,7 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from claudewire.transport import MemoryTransport, Pipes, memory_pair, relay
+from claudewire.transport import MemoryTransport, memory_pair, relay
 
 SOON = 60
 
@@ -25,8 +25,8 @@ class Ends:
         (self.stdin, self.typed), (self.out, self.stdout), (self.err, self.stderr) = self.pairs
 
     @property
-    def pipes(self) -> Pipes:
-        return Pipes(self.stdin, self.stdout, self.stderr)
+    def pipes(self) -> tuple[int, int, int]:
+        return self.stdin, self.stdout, self.stderr
 
     async def read(self, fd: int) -> bytes:
         return await anyio.to_thread.run_sync(os.read, fd, 2**20)
