@@ -224,12 +224,9 @@ def _context(engine: Engine, body: wire.GetContextUsage) -> Any:
 
 def _settings(engine: Engine, body: wire.GetSettings) -> Any:
     session = engine.session
-    written = session.configuration.sources
-    return {
-        "effective": session.configuration.effective,
-        "sources": [{"source": it.name, "settings": it.written} for it in written],
-        "applied": {"model": session.model, "effort": session.flags.effort},
-    }
+    sources = [wire.SettingsSource(it.name, it.written) for it in session.configuration.sources]
+    applied = {"model": session.model, "effort": session.flags.effort}
+    return wire.GetSettingsResult(session.configuration.effective, sources, applied)
 
 
 _ENACTED = (wire.SetMaxThinkingTokens, wire.EndSession, wire.McpMessage, wire.SeedReadState)

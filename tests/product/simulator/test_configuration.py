@@ -49,12 +49,12 @@ async def test_settings_of_all_sources_are_merged(tmp_path: Path) -> None:
     write(tmp_path / "work/given.json", {"permissions": {"defaultMode": "plan"}})
     talk = talk_in(tmp_path, "--settings", "given.json")
     answer: Any = await talk.ask(GetSettings())
-    assert answer.body["effective"] == {
+    assert answer.body.effective == {
         "model": "haiku",
         "outputStyle": "Learning",
         "permissions": {"deny": ["LS", "Grep", "Glob"], "defaultMode": "plan"},
     }
-    names = [source["source"] for source in answer.body["sources"]]
+    names = [source.source for source in answer.body.sources]
     assert names == ["userSettings", "projectSettings", "localSettings", "flagSettings"]
     init = await init_of(talk)
     assert (init.model, init.permission_mode) == ("claude-haiku-5-5", "plan")

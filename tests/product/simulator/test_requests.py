@@ -152,9 +152,9 @@ async def test_settings_are_reported_with_their_sources() -> None:
     settings = {"model": "haiku", "permissions": {"deny": ["Bash"]}}
     talk = Talk(SimulatedCLI(argv=["--settings", json.dumps(settings)]))
     answer: Any = await talk.ask(wire.GetSettings())
-    assert answer.body["effective"] == settings
-    assert [it["source"] for it in answer.body["sources"]] == ["flagSettings"]
-    assert answer.body["applied"]["model"] == "claude-haiku-5-5"
+    assert answer.body.effective == settings
+    assert [it.source for it in answer.body.sources] == ["flagSettings"]
+    assert answer.body.applied["model"] == "claude-haiku-5-5"
 
 
 async def test_title_is_announced() -> None:

@@ -189,7 +189,13 @@ class RenameSession(RequestBody[Ack], tag="rename_session"):
     session_id: str | None = None
 
 
-class GenerateSessionTitle(RequestBody[JSONObject], tag="generate_session_title"):
+class GenerateSessionTitleResult(Record):
+    """A title for the session."""
+
+    title: str | None = nullable()
+
+
+class GenerateSessionTitle(RequestBody[GenerateSessionTitleResult], tag="generate_session_title"):
     """Generate a title from a description."""
 
     description: str
@@ -492,7 +498,25 @@ class UpdateSettings(RequestBody[Ack], tag="update_settings"):
     settings: dict[str, Any]
 
 
-class GetSettings(RequestBody[JSONObject], tag="get_settings"):
+class SettingsSource(Record):
+    """The settings that one place contributes."""
+
+    source: str
+    """userSettings, projectSettings, localSettings, flagSettings or policySettings."""
+    settings: dict[str, Any] | None = None
+
+
+class GetSettingsResult(Record):
+    """The settings in effect, and where they come from."""
+
+    effective: dict[str, Any] | None = None
+    sources: list[SettingsSource] | None = None
+    applied: dict[str, Any] | None = None
+    errors: list[JSONObject] | None = None
+    withheld: Any = None
+
+
+class GetSettings(RequestBody[GetSettingsResult], tag="get_settings"):
     """Get the settings in effect."""
 
 
