@@ -21,7 +21,6 @@ from claudewire.wire import (
     HookInput,
     Initialize,
     InitializeResult,
-    JSONObject,
     PermissionResult,
     Response,
     StatusMessage,
@@ -37,7 +36,7 @@ KINDS = [
     *(kind for kind in FRAMES.values() if kind is not Response),
     *SYSTEM.values(),
     *REQUESTS.values(),
-    *(it for body in REQUESTS.values() if (it := answer_type(body)) != JSONObject),
+    *(answer_type(body) for body in REQUESTS.values()),
     HookInput,
     Block,
 ]

@@ -55,12 +55,13 @@ from claudewire.wire import (
 )
 
 CAMEL = """
-AccountInfo AgentDefinition BinaryVersionResult ContextCategory ContextUsageResult HookMatcher
-HookOutput Initialize McpHttpServerConfig McpReadResource McpReconnect McpResourceLink
-McpSSEServerConfig McpServerManifest McpServerStatus McpStatus McpStatusResult McpStdioServerConfig
-McpToggle ModelInfo ModelUsage ObserverOrigin PeerOrigin PermissionResultAllow PermissionResultDeny
-PermissionRule PluginConfig Question RateLimitInfo ReadFileResult RewindFilesResult
-SdkMcpServerConfig SessionKey SlashCommand TaskNotificationOrigin
+AccountInfo AgentDefinition BinaryVersionResult ContextCategory ContextUsageResult HookEventInfo
+HookMatcher HookOutput HooksListingResult Initialize McpCallResult McpHttpServerConfig
+McpReadResource McpReconnect McpResourceLink McpSSEServerConfig McpServerManifest McpServerStatus
+McpStatus McpStatusResult McpStdioServerConfig McpToggle ModelInfo ModelUsage ObserverOrigin
+PeerOrigin PermissionResultAllow PermissionResultDeny PermissionRule PermissionRuleEntry
+PermissionRulesState PluginConfig Question RateLimitInfo ReadFileResult ResourceContents
+RewindFilesResult SdkMcpServerConfig SessionKey SlashCommand TaskNotificationOrigin
 """
 """Classes with camelCase on the wire, besides those of hook outputs. The others have snake_case."""
 
@@ -75,10 +76,11 @@ SPELT = {
     "async": "HookOutput",
     "permissionMode": "InitMessage StatusMessage",
     "apiKeySource": "InitMessage",
-    "_meta": "McpToolInfo",
+    "_meta": "McpCallResult McpToolInfo ResourceContents",
     "costUSD": "ModelUsage",
     "toolUseID": "PermissionResultAllow PermissionResultDeny",
     "updatedMCPToolOutput": "PostToolUseHookSpecificOutput",
+    "mcpServers": "ReloadPluginsResult",
     "modelUsage": "ResultMessage",
     "filePath": "TranscriptMirrorMessage",
     "isReplay": "UserMessage",

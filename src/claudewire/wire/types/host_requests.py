@@ -1,7 +1,6 @@
 """Requests of the host, each with the CLI's answer.
 
 Every field of an answer is optional: older CLIs know fewer, and some answer with an empty object.
-Answers that are only for display are JSON objects, as the CLI writes them.
 """
 
 from __future__ import annotations
@@ -16,8 +15,7 @@ from .cli_requests import RequestBody
 from .configs import AgentDefinition, McpServerManifest, PluginConfig, SdkMcpServerConfig
 from .hooks import HookMatcher
 from .system import SlashCommand
-
-JSONObject = dict[str, Any]
+from .usage import SessionUsage
 
 
 class AgentInfo(Record):
@@ -253,11 +251,27 @@ class GetContextUsage(RequestBody[ContextUsageResult], tag="get_context_usage"):
     """summary or full."""
 
 
-class GetSessionCost(RequestBody[JSONObject], tag="get_session_cost"):
+class SessionCostResult(Record):
+    """The cost of the session, in words."""
+
+    text: str | None = None
+
+
+class GetSessionCost(RequestBody[SessionCostResult], tag="get_session_cost"):
     """Get the cost of the session, in words."""
 
 
-class GetUsage(RequestBody[JSONObject], tag="get_usage"):
+class GetUsageResult(Record):
+    """The cost of the session, and the used share of the subscription."""
+
+    session: SessionUsage | None = None
+    subscription_type: str | None = nullable()
+    rate_limits_available: bool | None = None
+    rate_limits: dict[str, Any] | None = nullable()
+    behaviors: dict[str, Any] | None = nullable()
+
+
+class GetUsage(RequestBody[GetUsageResult], tag="get_usage"):
     """Get the cost of the session, and the used share of the subscription."""
 
     skip_behaviors: bool | None = None
@@ -284,7 +298,15 @@ class GetBinaryVersion(RequestBody[BinaryVersionResult], tag="get_binary_version
     """Get the version of the CLI."""
 
 
-class SideQuestion(RequestBody[JSONObject], tag="side_question"):
+class SideQuestionResult(Record):
+    """The model's answer; `synthetic` if the CLI gave it."""
+
+    response: str | None = nullable()
+    synthetic: bool | None = None
+    usage: dict[str, Any] | None = None
+
+
+class SideQuestion(RequestBody[SideQuestionResult], tag="side_question"):
     """Ask the model something beside the conversation, leaving no trace in it."""
 
     question: str
@@ -326,7 +348,16 @@ class McpStatus(RequestBody[McpStatusResult], tag="mcp_status", rename="camel"):
     live_reply: bool | None = None
 
 
-class McpCall(RequestBody[JSONObject], tag="mcp_call"):
+class McpCallResult(Record):
+    """The result of a tool; `content` is a list of MCP content."""
+
+    content: Any = None
+    structured_content: Any = msgspec.field(name="structuredContent", default=None)
+    meta: dict[str, Any] | None = msgspec.field(name="_meta", default=None)
+    staging: dict[str, Any] | None = None
+
+
+class McpCall(RequestBody[McpCallResult], tag="mcp_call"):
     """Call an MCP tool without the model; permissions are checked only if asked to."""
 
     tool: str
@@ -339,7 +370,23 @@ class McpCall(RequestBody[JSONObject], tag="mcp_call"):
     output_files: list[dict[str, Any]] | None = None
 
 
-class McpReadResource(RequestBody[JSONObject], tag="mcp_read_resource", rename="camel"):
+class ResourceContents(Record):
+    """A piece of an MCP resource: text, or bytes as base64."""
+
+    uri: str
+    mime_type: str | None = msgspec.field(name="mimeType", default=None)
+    text: str | None = None
+    blob: str | None = None
+    meta: dict[str, Any] | None = msgspec.field(name="_meta", default=None)
+
+
+class ReadResourceResult(Record):
+    """An MCP resource."""
+
+    contents: list[ResourceContents] | None = None
+
+
+class McpReadResource(RequestBody[ReadResourceResult], tag="mcp_read_resource", rename="camel"):
     """Read a resource of an MCP server."""
 
     server_name: str
@@ -373,7 +420,21 @@ class McpToggle(RequestBody[Ack], tag="mcp_toggle", rename="camel"):
     enabled: bool
 
 
-class FileSuggestions(RequestBody[JSONObject], tag="file_suggestions"):
+class FileSuggestion(Record):
+    """A file that may be meant."""
+
+    path: str
+    score: Number | None = None
+
+
+class FileSuggestionsResult(Record):
+    """Files that may be meant, the likeliest first."""
+
+    suggestions: list[FileSuggestion] | None = None
+    cwd: str | None = None
+
+
+class FileSuggestions(RequestBody[FileSuggestionsResult], tag="file_suggestions"):
     """Complete a file name, typed after an @."""
 
     query: str
@@ -435,7 +496,13 @@ class SeedReadState(RequestBody[Ack], tag="seed_read_state"):
     mtime: Number
 
 
-class RegisterRepoRoot(RequestBody[JSONObject], tag="register_repo_root"):
+class RegisterRepoRootResult(Record):
+    """The directory, as the CLI names it."""
+
+    directory: str | None = None
+
+
+class RegisterRepoRoot(RequestBody[RegisterRepoRootResult], tag="register_repo_root"):
     """Let tools work in one more directory."""
 
     directory: str
@@ -444,7 +511,28 @@ class RegisterRepoRoot(RequestBody[JSONObject], tag="register_repo_root"):
     reload_skills: bool | None = None
 
 
-class ReloadPlugins(RequestBody[JSONObject], tag="reload_plugins"):
+class PluginInfo(Record):
+    """A plugin that was loaded."""
+
+    name: str
+    path: str | None = None
+    source: str | None = None
+    version: str | None = None
+
+
+class ReloadPluginsResult(Record):
+    """The offers of the session after its plugins were loaded again."""
+
+    commands: list[SlashCommand] | None = None
+    agents: list[AgentInfo] | None = None
+    plugins: list[PluginInfo] | None = None
+    mcp_servers: list[McpServerStatus] | None = msgspec.field(name="mcpServers", default=None)
+    error_count: int | None = None
+    held: bool | None = None
+    cache_impact: dict[str, Any] | None = None
+
+
+class ReloadPlugins(RequestBody[ReloadPluginsResult], tag="reload_plugins"):
     """Load the plugins again."""
 
     hold_on_cache_impact: bool | None = None
@@ -452,11 +540,23 @@ class ReloadPlugins(RequestBody[JSONObject], tag="reload_plugins"):
     refuse_if_busy: bool | None = None
 
 
-class ReloadSkills(RequestBody[JSONObject], tag="reload_skills"):
+class ReloadSkillsResult(Record):
+    """The skills after they were loaded again."""
+
+    skills: list[SlashCommand] | None = None
+
+
+class ReloadSkills(RequestBody[ReloadSkillsResult], tag="reload_skills"):
     """Load the skills again."""
 
 
-class ReloadOutputStyles(RequestBody[JSONObject], tag="reload_output_styles"):
+class ReloadOutputStylesResult(Record):
+    """The output styles after they were loaded again."""
+
+    available_output_styles: list[str] | None = None
+
+
+class ReloadOutputStyles(RequestBody[ReloadOutputStylesResult], tag="reload_output_styles"):
     """Load the output styles again."""
 
 
@@ -472,13 +572,27 @@ class StopTask(RequestBody[Ack], tag="stop_task"):
     task_id: str
 
 
-class BackgroundTasks(RequestBody[JSONObject], tag="background_tasks"):
+class BackgroundTasksResult(Record):
+    """Whether anything was put in the background."""
+
+    backgrounded: bool | None = None
+
+
+class BackgroundTasks(RequestBody[BackgroundTasksResult], tag="background_tasks"):
     """Put the running tool, or all of them, in the background."""
 
     tool_use_id: str | None = None
 
 
-class GetTaskOutput(RequestBody[JSONObject], tag="get_task_output"):
+class TaskOutputResult(Record):
+    """The end of a task's output."""
+
+    output: str | None = None
+    total_bytes: int | None = None
+    truncated: bool | None = None
+
+
+class GetTaskOutput(RequestBody[TaskOutputResult], tag="get_task_output"):
     """Get the end of a task's output."""
 
     task_id: str
@@ -506,13 +620,21 @@ class SettingsSource(Record):
     settings: dict[str, Any] | None = None
 
 
+class SettingsParseError(Record):
+    """An error in a settings file."""
+
+    message: str
+    path: str | None = None
+    file: str | None = None
+
+
 class GetSettingsResult(Record):
     """The settings in effect, and where they come from."""
 
     effective: dict[str, Any] | None = None
     sources: list[SettingsSource] | None = None
     applied: dict[str, Any] | None = None
-    errors: list[JSONObject] | None = None
+    errors: list[SettingsParseError] | None = None
     withheld: Any = None
 
 
@@ -520,9 +642,67 @@ class GetSettings(RequestBody[GetSettingsResult], tag="get_settings"):
     """Get the settings in effect."""
 
 
-class GetHooksListing(RequestBody[JSONObject], tag="get_hooks_listing"):
+class HookEventInfo(Record, rename="camel"):
+    """An event that hooks can be attached to."""
+
+    name: str
+    summary: str | None = None
+    supports_matcher: bool | None = None
+    hook_count: int | None = None
+
+
+class HooksListingResult(Record, rename="camel"):
+    """The hooks from the settings, and the events they may be attached to."""
+
+    events: list[HookEventInfo] | None = None
+    hooks: list[dict[str, Any]] | None = None
+    event_catalog: list[HookEventInfo] | None = None
+    policy: dict[str, Any] | None = None
+    safe_mode: dict[str, Any] | None = None
+    bare_mode: dict[str, Any] | None = None
+    errors: list[SettingsParseError] | None = None
+
+
+class GetHooksListing(RequestBody[HooksListingResult], tag="get_hooks_listing"):
     """List the hooks of the settings."""
 
 
-class ListPermissionRules(RequestBody[JSONObject], tag="list_permission_rules"):
+class PermissionRuleEntry(Record, rename="camel"):
+    """A permission rule in effect, and where it comes from."""
+
+    rule: str
+    behavior: str | None = None
+    """allow, deny or ask."""
+    source: str | None = None
+    description: dict[str, Any] | None = None
+    editability: str | None = None
+    """persistent, session or readonly."""
+    not_in_effect: bool | None = None
+
+
+class WorkspaceDirectory(Record):
+    """A directory that tools may work in."""
+
+    path: str
+    source: str | None = None
+
+
+class PermissionRulesState(Record, rename="camel"):
+    """All permission rules and directories."""
+
+    rules: list[PermissionRuleEntry] | None = None
+    workspace_directories: list[WorkspaceDirectory] | None = None
+    original_cwd: str | None = None
+    managed_only: bool | None = None
+    errors: list[SettingsParseError] | None = None
+    withheld: bool | None = None
+
+
+class PermissionRulesResult(Record):
+    """The permission rules in effect."""
+
+    state: PermissionRulesState | None = None
+
+
+class ListPermissionRules(RequestBody[PermissionRulesResult], tag="list_permission_rules"):
     """List the permission rules in effect."""
