@@ -168,7 +168,9 @@ def encode(message: Message, dialect: Dialect, context: WriteContext) -> bytes:
         if isinstance(message, UnknownMessage | UnknownSystemMessage):
             obj = message.data
         else:
-            obj = dialect.write(_unwrapped(msgspec.to_builtins(message)), context)
+            obj = _unwrapped(msgspec.to_builtins(message))
+            if (translate := dialect.writers.get(obj["type"])) is not None:
+                obj = translate(obj, context)
         try:
             data = _encode(obj)
         except UnicodeEncodeError:  # half of a surrogate pair, which only an escape can express

@@ -91,8 +91,9 @@ def _write_opening(obj: Object, context: WriteContext) -> Object:
     The standard form, plus the names of the legacy dialect where they differ: a CLI of that
     dialect finds neither the id nor the servers otherwise. Others ignore unknown fields.
     """
-    written: Object = _merged(LEGACY.write(obj, context), MODERN.write(obj, context))
-    return written
+    legacy, modern = (it.writers["control_request"](obj, context) for it in (LEGACY, MODERN))
+    merged: Object = _merged(legacy, modern)
+    return merged
 
 
 def _merged(one: Any, other: Any) -> Any:

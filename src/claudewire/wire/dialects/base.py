@@ -60,11 +60,6 @@ class Dialect(Struct, frozen=True):
         reader = self.readers.get(_kind(obj))
         return _complete(reader(obj, find) if reader else obj)
 
-    def write(self, obj: Object, context: WriteContext) -> Object:
-        """Translate an object from the modern form."""
-        writer = self.writers.get(_kind(obj))
-        return writer(obj, context) if writer else obj
-
 
 def _kind(obj: Object) -> str:
     kind = obj.get("type")
