@@ -182,14 +182,15 @@ def encode(message: Message, dialect: Dialect, context: WriteContext) -> bytes:
 
 
 def _unwrapped(value: Any) -> Any:
-    """Replace unknown members by the objects that they keep."""
+    """Replace unknown members, in place, by the objects that they keep."""
     if isinstance(value, list):
-        return [_unwrapped(item) for item in value]
-    if not isinstance(value, dict):
-        return value
-    if UNKNOWN in value.values() and "raw" in value:
-        return value["raw"]
-    return {key: _unwrapped(item) for key, item in value.items()}
+        value[:] = map(_unwrapped, value)
+    elif isinstance(value, dict):
+        if UNKNOWN in value.values() and "raw" in value:
+            return value["raw"]
+        for key, item in value.items():
+            value[key] = _unwrapped(item)
+    return value
 
 
 # --- answers -------------------------------------------------------------------------------------
