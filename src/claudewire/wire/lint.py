@@ -311,10 +311,7 @@ def _outdated(said: _Said) -> Finding:
 def _modern(said: _Said) -> str:
     if isinstance(said.event, SessionCreatedMessage):
         return "Leave it out: the modern form has no such message."
-    try:
-        line = codec.encode(cast("Message", said.event), STANDARD, WriteContext(said.sender))
-    except LocalProtocolError:
-        return "Write it in the modern form."
+    line = codec.encode(cast("Message", said.event), STANDARD, WriteContext(said.sender))
     return f"In the modern form: {line.decode().rstrip()}"
 
 

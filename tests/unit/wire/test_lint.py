@@ -201,13 +201,6 @@ def test_documented_examples_in_other_dialects_are_outdated(example: Example) ->
         assert standard is MODERN
 
 
-def test_line_that_cannot_be_written_again_gets_words() -> None:
-    call = {"type": "tool_use", "id": "t", "name": "T", "input": {"deep": 5}}
-    deep = json.dumps(user([call])).replace("5", "[" * 600 + "]" * 600)
-    found = lint(recording((">", deep.replace('"user"', '"session.send"', 1))))
-    assert "Write it in the modern form." in [it.advice for it in found]
-
-
 # --- requests, answers and turns -----------------------------------------------------------------
 
 
