@@ -154,5 +154,4 @@ async def _recorded(options: Options, path: Path, launch: Launch) -> Transport:
         transport: Transport = SimulatedCLI(dialect=dialect)  # the session starts it
     else:
         transport = await spawn(launch)
-    # After `/fork` there is a recording already.
-    return RecordingTransport(transport, unused(path), header={"argv": [*launch.argv]})
+    return RecordingTransport(transport, path, header={"argv": [*launch.argv]})
