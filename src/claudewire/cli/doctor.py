@@ -25,7 +25,7 @@ from rich.table import Table
 from rich.text import Text
 
 from .._package import __version__
-from ..approvals import PermissionRequest, deny_everything
+from ..approvals import PermissionRequest
 from ..errors import CLINotFoundError, Error
 from ..hooks import Hooks
 from ..launch import CLI_VARIABLE, find_cli
@@ -43,21 +43,18 @@ from .text import counted, safe
 @click.option("--cli", metavar="PATH", help='The CLI to check; "simulated" for the built-in one.')
 @click.option("--cwd", type=click.Path(file_okay=False, exists=True), help="The folder to check.")
 @click.option("--no-start", is_flag=True, help="Read files only; start nothing but --version.")
-@click.option("--real-turn", is_flag=True, help="Also ask the model for one word.")
 @click.option("-v", "--verbose", is_flag=True, help="Show all details.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(
-    cli: str | None, cwd: str | None, no_start: bool, real_turn: bool, verbose: bool, as_json: bool
-) -> int:
+def command(cli: str | None, cwd: str | None, no_start: bool, verbose: bool, as_json: bool) -> int:
     """Check that sessions work on this machine.
 
     The command starts the CLI with its own configuration and a scripted model on this machine: that
-    spends nothing, and neither uses nor changes your configuration. Only --real-turn calls the
-    model, with your login. Exit status: 0 without a problem, 1 with one, 7 without CLI.
+    spends nothing, and neither uses nor changes your configuration. For a turn of the real model,
+    use `claudewire run`. Exit status: 0 without a problem, 1 with one, 7 without CLI.
     """
     checks: list[Check] = []
     console, folder = stdout(), Path(cwd or ".").absolute()
-    for check in _checks(cli, folder, no_start=no_start, real_turn=real_turn):
+    for check in _checks(cli, folder, no_start=no_start):
         checks.append(check)
         if not as_json:
             _show(console, check, verbose)
@@ -69,17 +66,13 @@ def command(
     return Exit.NO_CLI if "cli" in problems else Exit.FAILED if problems else Exit.DONE
 
 
-def _checks(cli: str | None, folder: Path, *, no_start: bool, real_turn: bool) -> Iterator[Check]:
+def _checks(cli: str | None, folder: Path, *, no_start: bool) -> Iterator[Check]:
     missing = False
     for check in Environment(cli, folder).checks():
         missing |= check.name in ("cli", "version") and check.status == "problem"
         yield check
-    if missing:
-        return
-    if not no_start:
+    if not (missing or no_start):
         yield from anyio.run(_probe, cli)
-    if real_turn:
-        yield anyio.run(_ask_model, cli, folder)
 
 
 _SIGNS = {
@@ -120,7 +113,6 @@ _SWEPT_AFTER = 30.0
 """Days after which the CLI deletes a transcript, unless `cleanupPeriodDays` says otherwise."""
 _SOON = 7
 """Days before the deletion from which to warn."""
-_DAY = 86400.0
 _KEYS = (
     "ANTHROPIC_API_KEY",
     "ANTHROPIC_AUTH_TOKEN",
@@ -144,7 +136,6 @@ class Environment:
         self._config = Path(given or Path.home() / ".claude")
         self._state = Path(given or Path.home()) / ".claude.json"
         self._settings: dict[Path, Any] = {}
-        self._unreadable: list[str] = []
 
     def checks(self) -> Iterator[Check]:
         """Make all checks. They write to no file."""
@@ -156,7 +147,6 @@ class Environment:
         yield self._login()
         yield self._trust()
         yield self._permissions()
-        yield self._hooks()
         yield self._sweep()
 
     def _program(self) -> Iterator[Check]:
@@ -176,42 +166,36 @@ class Environment:
         yield _version([*command, "--version"])
 
     def _configuration(self) -> Check:
-        folder = self._config
-        while not os.path.exists(folder):
-            folder = folder.parent
-        words = ""
+        folder = next(it for it in (self._config, *self._config.parents) if os.path.exists(it))
+        advice = "Make it yours (chown, chmod), or set CLAUDE_CONFIG_DIR."
         if not os.access(folder, os.W_OK | os.X_OK) or not os.path.isdir(folder):
             words = f"{folder} is not writable; the CLI would fail or hang silently"
-        elif os.path.exists(self._state) and not os.access(self._state, os.R_OK | os.W_OK):
-            words = f"{self._state} is not readable and writable"
-        if words:
-            advice = "Make it yours (chown, chmod), or set CLAUDE_CONFIG_DIR."
             return Check("config", "problem", words, advice)
         words = "writable" if folder == self._config else "does not exist yet; can be created"
         return Check("config", "ok", f"{self._config}, {words}")
 
     def _files(self) -> Check:
         """Read all files; the other checks use them."""
-        managed = Path(_MANAGED.get(sys.platform, _MANAGED["linux"]))
-        own = self._cwd / ".claude"
+        own, unreadable = self._cwd / ".claude", []
         places = (
+            Path(_MANAGED.get(sys.platform, _MANAGED["linux"])),
             self._config / "settings.json",
             own / "settings.json",
             own / "settings.local.json",
+            self._state,
         )
-        for path in (managed, *places, self._state):
+        for path in places:
             try:
                 data = json.loads(path.read_text(encoding="utf-8") or "{}")
+                self._settings[path] = data if isinstance(data, dict) else {}
             except (FileNotFoundError, NotADirectoryError):
                 continue
             except (OSError, ValueError) as error:
-                self._unreadable.append(f"{path}: {error}")
-                continue
-            self._settings[path] = data if isinstance(data, dict) else {}
-        if self._unreadable:
+                unreadable.append(f"{path}: {error}")
+        if unreadable:
             advice = "Repair the file, or move it away: the CLI ignores it or refuses to start."
-            words = f"{counted(len(self._unreadable), 'file')} of the CLI cannot be read"
-            return Check("settings", "problem", words, advice, self._unreadable)
+            words = f"{counted(len(unreadable), 'file')} of the CLI cannot be read"
+            return Check("settings", "problem", words, advice, unreadable)
         found = [str(path) for path in self._settings if path != self._state]
         words = counted(len(found), "settings file") if found else "no settings files"
         return Check("settings", "ok", words, details=found)
@@ -261,33 +245,19 @@ class Environment:
             words = f"settings allow every command without asking: {', '.join(broad)}"
             return Check("permissions", "warning", words, "Make the rule narrower.", rules)
         words = f"{counted(len(rules), 'rule')} of settings allow tools without asking"
-        words = words if rules else "settings allow no tool without asking"
         return Check("permissions", "ok", f"mode {mode}; {words}", details=rules)
 
-    def _hooks(self) -> Check:
-        for path, _ in self._values("disableAllHooks"):
-            words = f"{path} disables all hooks, also those of applications"
-            return Check("hooks", "warning", words, 'Remove "disableAllHooks" from it.')
-        events = [f"{path}: {', '.join(hooks)}" for path, hooks in self._values("hooks")]
-        if not events:
-            return Check("hooks", "ok", "no hooks in settings")
-        return Check("hooks", "info", "sessions run the hooks of settings, too", details=events)
-
     def _sweep(self) -> Check:
-        """Report when the CLI deletes the oldest transcripts."""
-        days = next((float(it) for _, it in self._values("cleanupPeriodDays")), _SWEPT_AFTER)
+        """Report whether the CLI will soon delete transcripts."""
+        given = [it for _, it in self._values("cleanupPeriodDays") if isinstance(it, int | float)]
+        days = given[0] if given else _SWEPT_AFTER
+        oldest = time.time() - (days - _SOON) * 86400
         files = (self._config / "projects").glob("*/*.jsonl")
-        ends = sorted(path.lstat().st_mtime + days * _DAY for path in files)
-        if not ends:
-            return Check("sweep", "ok", f"no transcripts; the CLI deletes them after {days:g} days")
-        first = time.strftime("%Y-%m-%d", time.localtime(ends[0]))
-        soon = sum(it < time.time() + _SOON * _DAY for it in ends)
-        if not soon:
-            words = f"{counted(len(ends), 'transcript')}; the CLI deletes the first on {first}"
-            return Check("sweep", "ok", words)
-        words = f"the CLI deletes {soon} of {len(ends)} transcripts within {_SOON} days"
+        if not (soon := sum(path.lstat().st_mtime < oldest for path in files)):
+            return Check("sweep", "ok", f"the CLI deletes transcripts after {days:g} days")
+        words = f"the CLI deletes {counted(soon, 'transcript')} within {_SOON} days"
         advice = 'Keep them: claudewire sessions archive; or set "cleanupPeriodDays".'
-        return Check("sweep", "warning", f"{words}, from {first} on", advice)
+        return Check("sweep", "warning", words, advice)
 
 
 def _version(command: list[str]) -> Check:
@@ -413,7 +383,7 @@ async def _handshake(options: Options) -> Check:
                 ready = time.monotonic() - began
                 await session.send("Try it.")
     except (Error, OSError) as error:  # a TimeoutError is an OSError
-        return _failed("handshake", error)
+        return _failed(error)
     words = f"the CLI was ready after {ready:.2f} s"
     if ready > _SLOW:
         advice = "A slow disk, a virus scanner, or a CLI that starts over the network?"
@@ -432,26 +402,9 @@ def _judge(calls: list[str], is_simulated: bool) -> Iterator[Check]:
             yield Check(name, "problem", f"not true: {finding}", advice, calls)
 
 
-async def _ask_model(cli: str | None, cwd: Path) -> Check:
-    """Ask the model for one word, with the user's own configuration and login."""
-    approver = deny_everything("This is only a trial.")
-    own: dict[str, Any] = {"max_turns": 1, "persist_session": False, "approver": approver}
-    began = time.monotonic()
-    try:
-        with anyio.fail_after(_LONGEST):
-            async with Session(Options(cli=cli, cwd=str(cwd), **own)) as session:
-                reply = await session.send("Answer with the word OK, and nothing else.")
-    except (Error, OSError) as error:
-        return _failed("real turn", error)
-    cost = f", {reply.cost_usd:.4f} USD" if reply.cost_usd is not None else ""
-    said = " ".join(reply.text.split())[:60]
-    words = f"the model answered {said!r} after {time.monotonic() - began:.2f} s{cost}"
-    return Check("real turn", "ok", words)
-
-
-def _failed(name: str, error: Exception) -> Check:
+def _failed(error: Exception) -> Check:
     message = str(getattr(error, "message", "") or error)
     if isinstance(error, TimeoutError):
         message = f"the session took more than {_LONGEST:g} s"
     advice = getattr(error, "advice", "") or "Start the CLI by hand, and read its output."
-    return Check(name, "problem", message, advice, stderr_of(error)[-5:])
+    return Check("handshake", "problem", message, advice, stderr_of(error)[-5:])

@@ -50,7 +50,7 @@ def test_problems_are_listed_with_their_remedies(
 ) -> None:
     monkeypatch.delenv("ANTHROPIC_API_KEY")
     (config / ".claude.json").write_text("{", encoding="utf-8")
-    settings = {"disableAllHooks": True, "permissions": {"allow": ["Bash"]}}
+    settings = {"permissions": {"allow": ["Bash"]}, "cleanupPeriodDays": "many"}
     (config / "settings.json").write_text(json.dumps(settings), encoding="utf-8")
     own = {"hooks": {"Stop": []}, "permissions": {"allow": ["Read"]}}
     (run.folder / ".claude").mkdir()
@@ -62,9 +62,7 @@ def test_problems_are_listed_with_their_remedies(
     done = run("doctor", "--cli", "/no/such/claude")
     assert done.status == 7
     lines = done.out.replace(str(run.folder), "FOLDER").splitlines()[1:]
-    expires = time.strftime("%Y-%m-%d", time.localtime(time.time() + 86400))
-    shown = "".join(f"{line.rstrip()}\n" for line in lines)
-    snapshot("command-doctor.txt", shown.replace(expires, "DATE"))
+    snapshot("command-doctor.txt", "".join(f"{line.rstrip()}\n" for line in lines))
 
 
 def test_mode_that_never_asks_is_a_warning(run: Runner, config: Path) -> None:
@@ -106,15 +104,9 @@ def test_cli_that_does_not_start_is_a_problem(run: Runner, config: Path) -> None
     assert "disk is full" in done.out
 
 
-def test_real_turn_asks_for_one_word(run: Runner, config: Path, sim: str) -> None:
-    found = checks(run, "--real-turn", "--cli", sim)
-    assert found["real turn"]["status"] == "ok"
-    assert "You said: Answer with the word OK" in found["real turn"]["message"]
-
-
 def test_findings_fit_into_the_window(run: Runner, config: Path) -> None:
     arguments = ("doctor", "--no-start", "--cli", "simulated")
     with opened(*arguments, cwd=run.folder, columns=50) as terminal:
         assert terminal.wait_end() == 0
-        assert len(terminal.text.splitlines()) > 12
+        assert len(terminal.text.splitlines()) > 10
         assert "sessions work anyway" in terminal.words or "is trusted" in terminal.words
