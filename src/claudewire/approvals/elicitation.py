@@ -26,7 +26,7 @@ from ..wire import (
     Request,
     RequestUserDialog,
 )
-from .request import AnswerError, ApprovalKind, ApprovalRequest, HandlerOf, require_json
+from .request import AnswerError, ApprovalKind, ApprovalRequest, HandlerOf, require_json, word
 
 
 class ElicitationRequest(ApprovalRequest[ElicitationResult]):
@@ -53,9 +53,12 @@ class ElicitationRequest(ApprovalRequest[ElicitationResult]):
         self.form: Form = Form(self.body.requested_schema, self.body.property_order)
 
     @property
-    def title(self) -> str:
-        """The title of the form, or the server and its message."""
-        return self.body.title or f"{self.server}: {self.message}"
+    def _heading(self) -> str:
+        return word(self.server, "A server")
+
+    @property
+    def _subject(self) -> str:
+        return self.body.title or self.message
 
     def accept(self, content: Mapping[str, Any] | None = None) -> ElicitationResult:
         """Fill in the form.
@@ -119,10 +122,11 @@ class DialogRequest(ApprovalRequest[DialogResult]):
         self.dialog_kind: str = self.body.dialog_kind
         self.payload: dict[str, Any] = self.body.payload or {}
 
+    _heading = "Dialog"
+
     @property
-    def title(self) -> str:
-        """The kind of dialog."""
-        return f"Dialog: {self.dialog_kind}"
+    def _subject(self) -> str:
+        return self.dialog_kind
 
     def complete(self, result: object = None) -> DialogResult:
         """Return the result of the dialog.

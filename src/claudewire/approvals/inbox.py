@@ -23,6 +23,7 @@ from functools import partial
 from typing import Any
 
 import anyio
+import anyio.to_thread
 import msgspec
 
 from ..concurrency import Mailbox, MailboxClosed
@@ -223,7 +224,8 @@ class Remote:
         async for change in changes:
             request = change.request
             if change.what == "added":
-                await self._send({"type": "request", **request.describe()})
+                described = await anyio.to_thread.run_sync(request.describe)
+                await self._send({"type": "request", **described})
             else:
                 ended = {"id": request.id, "state": request.state.value, "how": request.ending}
                 await self._send({"type": "ended", **ended})

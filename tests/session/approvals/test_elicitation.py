@@ -76,7 +76,7 @@ def test_elicitation_is_described_in_json() -> None:
         "choices": [],
         "default": False,
     }
-    assert (request.title, asked(title="Please").title) == ("crm: Who is it?", "Please")
+    assert (request.title, asked(title="Please").title) == ("crm: Who is it?", "crm: Please")
 
 
 @pytest.mark.parametrize("schema", [None, {"properties": 5}, {"properties": {}, "required": 5}])
