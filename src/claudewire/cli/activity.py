@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from itertools import count
 from time import monotonic
@@ -13,6 +13,7 @@ from .reports import Decided, Notice, TextPiece, ToolEnded, ToolStarted
 from .text import one_line
 
 if TYPE_CHECKING:
+    from ..approvals import PolicyLike
     from ..policy import DecisionRecord
     from ..session import InterruptReceipt, Session, Turn
     from ..tracking import LiveBlock
@@ -43,18 +44,18 @@ class Progress:
 
     Args:
         view: shows them.
-        removed: tools that the CLI does not have because a rule denies them.
+        policy: denies tools; the CLI hides some of these from the model, and then asks nobody.
 
     Attributes:
         decisions: the decisions so far.
         denied: whether a tool was denied.
     """
 
-    def __init__(self, view: View, removed: Collection[str] = ()) -> None:
+    def __init__(self, view: View, policy: PolicyLike | None = None) -> None:
         self.decisions: list[Decided] = []
         self.denied: bool = False
         self._view = view
-        self._removed = removed
+        self._policy = policy
         self._turns = count()
         self._depths: dict[str | None, int] = {None: 0}
         self._running: dict[str, ToolStarted] = {}
@@ -122,20 +123,24 @@ class Progress:
 
     def _ended(self, block: LiveBlock, started: ToolStarted) -> ToolEnded:
         failed = bool(getattr(block.result, "is_error", False))
-        removed = failed and started.name in self._removed
-        self.denied |= removed
+        denied = started.id in self._denied or (failed and self._denies(started))
+        self.denied |= denied
         return ToolEnded(
             id=started.id,
             name=started.name,
             subject=started.subject,
             ok=not failed,
-            denied=removed or started.id in self._denied,
+            denied=denied,
             seconds=round(max(monotonic() - self._since.pop(started.id), 0.0), 3),
             summary=_summary(block.result_text, failed),
             text=block.result_text,
             agent=started.agent,
             depth=started.depth,
         )
+
+    def _denies(self, tool: ToolStarted) -> bool:
+        policy = self._policy
+        return policy is not None and policy.decide(tool.name, tool.input).behavior == "deny"
 
 
 def subject_of(input: Mapping[str, Any]) -> str:

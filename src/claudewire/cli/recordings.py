@@ -163,7 +163,7 @@ def _write_script(path: str, words: Sequence[str]) -> None:
     """
     sign = "# Made by claudewire."
     target = Path(path)
-    run = shlex.join([sys.executable, "-m", "claudewire.cli", *words])
+    run = shlex.join([sys.executable, "-m", "claudewire", *words])
     try:
         if os.path.exists(target) and sign not in target.read_text("utf-8", "replace"):
             raise CommandError(
@@ -205,7 +205,8 @@ def show(file: str, html: str | None, **given: Any) -> None:
     if html == "-":
         sys.stdout.write(page(timeline, Path(file).name))
     elif html is not None:
-        Path(html).write_text(page(timeline, Path(file).name), encoding="utf-8")
+        with open(html, "x", encoding="utf-8") as out:
+            out.write(page(timeline, Path(file).name))
         click.echo(f"Wrote {click.format_filename(html)}: open it in a browser.", err=True)
     else:
         _print(timeline, file, **given)

@@ -18,9 +18,18 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ..transcripts import AssistantEntry, Entry, Hit, SessionInfo, Transcripts, UserEntry
+from ..transcripts import (
+    AssistantEntry,
+    Entry,
+    Hit,
+    SessionInfo,
+    StoreError,
+    Transcripts,
+    UserEntry,
+)
 from ..wire import TextBlock, ToolUseBlock
 from .console import clip, is_rich, markdown_lines, put, stdout, wrapped
+from .errors import CommandError, advice_of
 from .reports import print_json
 from .text import counted, one_line, safe
 
@@ -69,8 +78,21 @@ def _time(text: str) -> datetime:
         raise click.BadParameter(f"{text!r} is not a time; {advice}") from None
 
 
-@click.group()
-@click.option("--config-dir", metavar="DIR", help="The CLI's configuration; default: ~/.claude.")
+class _Sessions(click.Group):
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except StoreError as error:  # a query or a name that does not fit
+            raise CommandError(error.message, advice=advice_of(error)) from error
+
+
+@click.group(cls=_Sessions)
+@click.option(
+    "--config-dir",
+    type=click.Path(exists=True, file_okay=False),
+    metavar="DIR",
+    help="The CLI's configuration; default: ~/.claude.",
+)
 @click.pass_context
 def command(ctx: click.Context, /, config_dir: str | None) -> None:
     """List, read, search, export, follow, resume and archive conversations.
@@ -178,6 +200,8 @@ def search_sessions(
 ) -> None:
     """Search all conversations for QUERY: words, "a phrase", role:user, project:NAME."""
     text, console = " ".join(query), stdout()
+    if text.count('"') % 2:
+        raise CommandError(f"A quotation mark is missing in {text}")
     with Transcripts(ctx.obj, tool_output=tools) as store:
         hits = store.search(text, limit=limit)
     if as_json:
@@ -225,6 +249,8 @@ def export_session(
 ) -> None:
     """Write the conversation ID to FILE: .html, .md, .jsonl, or .zip with everything."""
     redact, tool_output = not keep_secrets, not no_tool_output
+    if not (folder := Path(file).absolute().parent).is_dir():
+        raise CommandError(f"There is no folder {folder}")
     path = _store(ctx).export(id, file, redact=redact, tool_output=tool_output, **given)
     click.echo(f"Wrote {click.format_filename(path)}.", err=True)
 

@@ -123,7 +123,21 @@ def test_resume_continues_in_a_chat(run: Runner, ids: list[str], sim: str) -> No
     assert "You said: more" in file.read_text(encoding="utf-8")
 
 
-def test_time_that_is_none_is_an_error(run: Runner) -> None:
-    done = run("sessions", "list", "--since", "yesterday")
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (("list", "--since", "yesterday"), "'yesterday' is not a time; write 90m"),
+        (("--config-dir", "none", "list"), "Directory 'none' does not exist"),
+        (("search", "role:me"), "role:me is not a role"),
+        (("search", '"frogs'), 'A quotation mark is missing in "frogs'),
+        (("export", "ID", "none/x.html"), "There is no folder"),
+        (("export", "ID", "x.pdf"), "x.pdf"),
+        (("export", "ID", "notes.md"), "notes.md"),
+    ],
+)
+def test_arguments_that_do_not_fit_are_usage_errors(
+    run: Runner, ids: list[str], words: tuple[str, ...], problem: str
+) -> None:
+    done = run("sessions", *(ids[0] if word == "ID" else word for word in words))
     assert done.status == 2
-    assert "'yesterday' is not a time; write 90m" in done.err
+    assert problem in done.err
