@@ -126,16 +126,12 @@ class Progress:
         denied = started.id in self._denied or (failed and self._denies(started))
         self.denied |= denied
         return ToolEnded(
-            id=started.id,
-            name=started.name,
-            subject=started.subject,
+            **{name: getattr(started, name) for name in started.__struct_fields__},
             ok=not failed,
             denied=denied,
             seconds=round(max(monotonic() - self._since.pop(started.id), 0.0), 3),
             summary=_summary(block.result_text, failed),
             text=block.result_text,
-            agent=started.agent,
-            depth=started.depth,
         )
 
     def _denies(self, tool: ToolStarted) -> bool:

@@ -27,7 +27,7 @@ from .reports import Activity, View
 from .session_options import MODES, connect_for, session_arguments, session_options
 from .task import MAY_STOP
 from .terminal_view import Drawing
-from .text import counted, duration, one_line, safe
+from .text import duration, one_line, safe
 
 if TYPE_CHECKING:
     from ..launch import Connect
@@ -333,17 +333,6 @@ async def _mode(chat: ChatSession, mode: str) -> None:
         return
     result = await chat.session.set_permission_mode(found)
     chat.note(f"The permission mode is now {getattr(result, 'mode', None) or mode}.")
-
-
-@_slash("/cost", "shows usage and cost")
-async def _cost(chat: ChatSession, rest: str) -> None:
-    ledger = chat.session.ledger
-    for model, used in ledger.models.items():
-        cost = "" if used.cost_usd is None else f", ${used.cost_usd:.4f}"
-        chat.note(f"{model}: {used.prompt_tokens:,} tokens in, {used.output_tokens:,} out{cost}")
-    total = ledger.session
-    cost = "cost unknown" if total.cost_usd is None else f"${total.cost_usd:.4f}"
-    chat.note(f"Total: {total.tokens:,} tokens, {cost}, {counted(total.turns, 'turn')}.")
 
 
 @_slash("/quit", "leaves")

@@ -60,9 +60,7 @@ COMMANDS: dict[str, Command] = {
     "sessions": Command("Work", "List, read, search and archive conversations", "sessions:command"),
     "show": Command("The wire", "Show a recording: a timeline, or a page", "recordings:show"),
     "record": Command("The wire", "Record an SDK and its CLI", "recordings:record"),
-    "replay": Command(
-        "The wire", "Replay a recording, on screen or to an SDK", "recordings:replay"
-    ),
+    "replay": Command("The wire", "Replay a recording to an SDK", "recordings:replay"),
     "diff": Command("The wire", "Compare two recordings", "recordings:diff"),
     "lint": Command("The wire", "Check a recording", "recordings:check"),
     "schema": Command("The wire", "Print the JSON Schema of the wire", "schema:command"),

@@ -52,7 +52,7 @@ class ToolStarted(msgspec.Struct, tag="tool_started", tag_field="type", frozen=T
     depth: int = 0
 
 
-class ToolEnded(msgspec.Struct, tag="tool_ended", tag_field="type", frozen=True, kw_only=True):
+class ToolEnded(ToolStarted, tag="tool_ended", tag_field="type", frozen=True, kw_only=True):
     """The result of a tool, with the fields of its call.
 
     Attributes:
@@ -63,16 +63,11 @@ class ToolEnded(msgspec.Struct, tag="tool_ended", tag_field="type", frozen=True,
         text: the result as the model sees it.
     """
 
-    id: str
-    name: str
-    subject: str
     ok: bool
     denied: bool
     seconds: float
     summary: str
     text: str
-    agent: str | None = None
-    depth: int = 0
 
 
 class Decided(msgspec.Struct, tag="decision", tag_field="type", frozen=True, kw_only=True):

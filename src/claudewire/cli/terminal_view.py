@@ -83,14 +83,14 @@ class Drawing:
         self.since = monotonic()
         if isinstance(activity, TextPiece):
             return [] if activity.agent else self._text(activity)
+        if isinstance(activity, ToolEnded):
+            return self._ended(activity)
         if isinstance(activity, ToolStarted):
             self._running[activity.id] = activity, self.since
             if activity.name not in _AGENTS:
                 return self.end_text()
             sign = Text("▸", "dim")
             return self._after_text([self._entry(sign, activity)])  # its own tools follow
-        if isinstance(activity, ToolEnded):
-            return self._ended(activity)
         if isinstance(activity, Notice):
             return self.notice(activity.text)
         if activity.by == "approver":
@@ -138,7 +138,7 @@ class Drawing:
         self._last = "entry"
         return [*self.end_text(), *gap, *lines]
 
-    def _entry(self, sign: Text, tool: ToolStarted | ToolEnded, *more: str) -> Text:
+    def _entry(self, sign: Text, tool: ToolStarted, *more: str) -> Text:
         """Write a line that fits: mark, name, subject, and remarks about it."""
         width, subject = self._console.width - 1, tool.subject
         head = Text("  " * (tool.depth + 1)).append_text(sign).append(" ")

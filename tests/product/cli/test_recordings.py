@@ -129,12 +129,6 @@ def test_missing_program_is_an_error(run: Runner) -> None:
     assert "There is no program 'no-such-claude'." in done.err
 
 
-def test_replay_on_screen_waits_for_enter(run: Runner, talk: str) -> None:
-    done = run("replay", "--step", talk, stdin="\n\nq\n")
-    assert len(done.out.splitlines()) == 2
-    assert len(run("replay", "--speed", "0", talk).out.splitlines()) == 7
-
-
 # --- show, diff, lint, schema --------------------------------------------------------------------
 
 
@@ -142,9 +136,8 @@ def test_show_prints_a_timeline(run: Runner, talk: str, snapshot: Snapshot) -> N
     lines = run("show", talk).out.splitlines()
     snapshot("command-show.txt", "".join(f"{line.rstrip()}\n" for line in lines))
     assert len(run("show", "--only", "message", talk).out) < len("\n".join(lines))
-    assert "a warning" in run("show", "--grep", "WARNING", talk).out
     assert '{"type":"user"' in run("show", "--raw", talk).out
-    assert "not JSON \\x1b[31m" in run("show", "--findings", talk).out
+    assert "not JSON \\x1b[31m" in run("show", "--only", "bad line", talk).out
 
 
 def test_show_fits_into_the_window(run: Runner, talk: str) -> None:

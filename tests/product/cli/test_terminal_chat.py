@@ -30,10 +30,9 @@ def test_conversation_has_history_completion_and_commands(sim: str, tmp_path: Pa
         terminal.wait_until(lambda: terminal.text.count("❯ hello") == 1, "an empty prompt")
 
         # Commands and files are completed.
-        terminal.type("/cos\t")
-        terminal.wait_for("❯ /cost")
-        terminal.enter()
-        terminal.wait_for("Total: ")
+        terminal.type("/mo\t")
+        terminal.wait_for("❯ /mod")
+        terminal.type("\x15")
         terminal.type("Look at @not\t")
         terminal.wait_for("Look at @notes.md")
         terminal.enter()
