@@ -11,9 +11,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
 from math import isfinite
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import msgspec
 
@@ -329,13 +328,6 @@ _LIMITS: tuple[tuple[str, tuple[str, ...], Callable[[Any, Any], bool], str], ...
     ("maximum", _NUMBERS, lambda it, n: bool(it <= n), "it can be at most {}"),
 )
 
-_FORMATS: dict[str, Any] = {
-    "email": Annotated[str, msgspec.Meta(pattern=r"^[^@\s]+@[^@\s]+$")],
-    "uri": Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z][A-Za-z0-9+.-]*:\S+$")],
-    "date": date,
-    "date-time": datetime,
-}
-
 
 def _limit(field: Field, value: Any) -> str | None:
     """Name the limit of the schema that a value exceeds."""
@@ -343,10 +335,4 @@ def _limit(field: Field, value: Any) -> str | None:
         bound = field.schema.get(key)
         if field.type in types and _is_number(bound) and not fits(value, bound):
             return words.format(bound)
-    format = str(field.schema.get("format"))
-    if field.type == "string" and format in _FORMATS:
-        try:
-            msgspec.convert(value, _FORMATS[format])
-        except msgspec.ValidationError:
-            return f"{value!r} is not a valid {format}"
     return None

@@ -51,10 +51,10 @@ REVISE = "The user does not agree with the plan yet. Revise it: "
 REJECTED = "The user has rejected the plan. Do not carry it out."
 
 _SUBJECTS = (
-    *("command", "file_path", "notebook_path", "path", "url", "query", "pattern"),
-    "description",
+    *("command", "file_path", "notebook_path", "pattern", "url", "query"),
+    *("path", "description", "prompt", "skill"),
 )
-"""The fields of an input that make the best title, best first."""
+"""The fields of an input that describe it best, best first."""
 
 
 class ToolRequest(ApprovalRequest[PermissionResult]):
@@ -100,6 +100,14 @@ class ToolRequest(ApprovalRequest[PermissionResult]):
         return PermissionResultDeny(reason, stop or None, self.tool_use_id)
 
 
+def subject_of(input: Mapping[str, Any]) -> str:
+    """Return the most telling part of the input of a tool."""
+    found = next((input[key] for key in _SUBJECTS if input.get(key)), None)
+    if found is None and input:
+        found = json.dumps(input, ensure_ascii=False, default=str)
+    return str(found or "")
+
+
 class PermissionRequest(ToolRequest):
     """A request to run a tool."""
 
@@ -114,11 +122,7 @@ class PermissionRequest(ToolRequest):
 
     @property
     def _subject(self) -> str:
-        keys = (key for key in _SUBJECTS if self.input.get(key))
-        subject = self.body.title or next((self.input[key] for key in keys), "")
-        if not subject and self.input:
-            subject = json.dumps(self.input, ensure_ascii=False, default=str)
-        return str(subject)
+        return self.body.title or subject_of(self.input)
 
     @property
     def reason(self) -> str | None:

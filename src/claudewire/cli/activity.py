@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
 from datetime import datetime
 from itertools import count
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from ..approvals import subject_of
 from .reports import Decided, Notice, TextPiece, ToolEnded, ToolStarted
 from .text import one_line
 
@@ -18,12 +17,6 @@ if TYPE_CHECKING:
     from ..session import InterruptReceipt, Session, Turn
     from ..tracking import LiveBlock
     from .reports import View
-
-_SUBJECTS = (
-    *("command", "file_path", "notebook_path", "pattern", "url", "query"),
-    *("path", "description", "prompt", "skill"),
-)
-"""The fields of a tool's input that describe the call best, the best first."""
 
 _LONGEST = 200
 """Characters of a subject or a summary: more than fit into a line."""
@@ -112,7 +105,7 @@ class Progress:
             started = self._running[id] = ToolStarted(
                 id=id,
                 name=block.name or "",
-                subject=subject_of(block.input),
+                subject=one_line(subject_of(block.input), _LONGEST),
                 input=block.input,
                 agent=block.agent,
                 depth=depth,
@@ -137,14 +130,6 @@ class Progress:
     def _denies(self, tool: ToolStarted) -> bool:
         policy = self._policy
         return policy is not None and policy.decide(tool.name, tool.input).behavior == "deny"
-
-
-def subject_of(input: Mapping[str, Any]) -> str:
-    """Describe the input of a tool in one line."""
-    found = next((input[key] for key in _SUBJECTS if input.get(key)), None)
-    if found is None and input:
-        found = json.dumps(input, ensure_ascii=False, default=str)
-    return one_line(str(found or ""), _LONGEST)
 
 
 def _summary(text: str, failed: bool) -> str:

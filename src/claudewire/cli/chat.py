@@ -21,7 +21,6 @@ from ..options import Options
 from ..session import Session, SessionState
 from .activity import Progress, doing_of, receipt_words
 from .chat_screen import ChatCompleter, ChatScreen
-from .console import clip
 from .errors import CommandError, Exit
 from .reports import Activity, View
 from .session_options import MODES, connect_for, session_arguments, session_options
@@ -297,15 +296,9 @@ def _slash(name: str, help: str) -> Callable[[SlashCommand], SlashCommand]:
 
 @_slash("/help", "lists the commands")
 async def _help(chat: ChatSession, rest: str) -> None:
-    rows = [(name, help) for name, (help, _) in COMMANDS.items()]
-    rows += [
-        ("@file", "names a file; Tab completes it"),
-        ("Alt-Enter", "begins a new line"),
-        ("Ctrl-C", "interrupts; twice ends the session, three times kills it"),
-        ("Ctrl-D", "leaves"),
-    ]
-    lines = [Text.assemble("  ", (f"{name:<10}", "strong"), f" {help}") for name, help in rows]
-    chat.screen.print([Text(), *(clip(line, chat.screen.columns - 1) for line in lines)])
+    for name, (help, _) in COMMANDS.items():
+        chat.note(f"{name:<7} {help}")
+    chat.note(_KEYS)
 
 
 @_slash("/model", "changes the model, or lists the models")

@@ -109,10 +109,6 @@ def _sum(checks: Sequence[Check], problems: Sequence[str]) -> Text:
 
 # --- files ---------------------------------------------------------------------------------------
 
-_SWEPT_AFTER = 30.0
-"""Days after which the CLI deletes a transcript, unless `cleanupPeriodDays` says otherwise."""
-_SOON = 7
-"""Days before the deletion from which to warn."""
 _KEYS = (
     "ANTHROPIC_API_KEY",
     "ANTHROPIC_AUTH_TOKEN",
@@ -147,7 +143,6 @@ class Environment:
         yield self._login()
         yield self._trust()
         yield self._permissions()
-        yield self._sweep()
 
     def _program(self) -> Iterator[Check]:
         """Find the CLI, and get its version with an empty configuration."""
@@ -246,18 +241,6 @@ class Environment:
             return Check("permissions", "warning", words, "Make the rule narrower.", rules)
         words = f"{counted(len(rules), 'rule')} of settings allow tools without asking"
         return Check("permissions", "ok", f"mode {mode}; {words}", details=rules)
-
-    def _sweep(self) -> Check:
-        """Report whether the CLI will soon delete transcripts."""
-        given = [it for _, it in self._values("cleanupPeriodDays") if isinstance(it, int | float)]
-        days = given[0] if given else _SWEPT_AFTER
-        oldest = time.time() - (days - _SOON) * 86400
-        files = (self._config / "projects").glob("*/*.jsonl")
-        if not (soon := sum(path.lstat().st_mtime < oldest for path in files)):
-            return Check("sweep", "ok", f"the CLI deletes transcripts after {days:g} days")
-        words = f"the CLI deletes {counted(soon, 'transcript')} within {_SOON} days"
-        advice = 'Keep them: claudewire sessions archive; or set "cleanupPeriodDays".'
-        return Check("sweep", "warning", words, advice)
 
 
 def _version(command: list[str]) -> Check:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import time
 from pathlib import Path
 from typing import Any
 
@@ -50,15 +48,11 @@ def test_problems_are_listed_with_their_remedies(
 ) -> None:
     monkeypatch.delenv("ANTHROPIC_API_KEY")
     (config / ".claude.json").write_text("{", encoding="utf-8")
-    settings = {"permissions": {"allow": ["Bash"]}, "cleanupPeriodDays": "many"}
+    settings = {"permissions": {"allow": ["Bash"]}}
     (config / "settings.json").write_text(json.dumps(settings), encoding="utf-8")
     own = {"hooks": {"Stop": []}, "permissions": {"allow": ["Read"]}}
     (run.folder / ".claude").mkdir()
     (run.folder / ".claude" / "settings.json").write_text(json.dumps(own), encoding="utf-8")
-    (config / "projects" / "a").mkdir(parents=True)
-    old = config / "projects" / "a" / "b.jsonl"
-    old.touch()
-    os.utime(old, (time.time() - 86400 * 29,) * 2)
     done = run("doctor", "--cli", "/no/such/claude")
     assert done.status == 7
     lines = done.out.replace(str(run.folder), "FOLDER").splitlines()[1:]
@@ -108,5 +102,5 @@ def test_findings_fit_into_the_window(run: Runner, config: Path) -> None:
     arguments = ("doctor", "--no-start", "--cli", "simulated")
     with opened(*arguments, cwd=run.folder, columns=50) as terminal:
         assert terminal.wait_end() == 0
-        assert len(terminal.text.splitlines()) > 10
+        assert len(terminal.text.splitlines()) > 9
         assert "sessions work anyway" in terminal.words or "is trusted" in terminal.words

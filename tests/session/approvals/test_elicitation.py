@@ -123,21 +123,6 @@ def test_content_that_does_not_fit_is_refused(content: Any, words: str) -> None:
     assert words in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("format", "good", "bad"),
-    [
-        ("email", "a@b.org", "a at b"),
-        ("uri", "https://a.org/x", "a.org"),
-        ("date", "2026-02-28", "2026-02-30"),
-        ("date-time", "2026-02-28T12:00:00+00:00", "2026-02-28"),
-    ],
-)
-def test_format_is_checked(format: str, good: str, bad: str) -> None:
-    (field,) = Form({"properties": {"a": {"type": "string", "format": format}}}).fields
-    assert field.problem(good) is None
-    assert field.problem(bad) == f"{bad!r} is not a valid {format}"
-
-
 def test_parts_of_a_schema_beyond_forms_are_ignored() -> None:
     fields = Form(
         {
