@@ -87,7 +87,7 @@ class ChatSession(View):
             unfinished=lambda: self._drawing.changing(self._doing()),
             status=self._status,
             settle=lambda: self._drawing.end_text(),
-            interrupted=self._interrupted,
+            interrupt=self._interrupted,
             completer=ChatCompleter(self._commands, str(options.cwd or os.getcwd())),
         )
         self._drawing = Drawing(self.screen.console)
@@ -219,9 +219,9 @@ class ChatSession(View):
         """Take Ctrl-C also while there is no prompt."""
         with anyio.open_signal_receiver(signal.SIGINT) as signals:
             async for _ in signals:
-                self._interrupted()
+                await self._interrupted()
 
-    def _interrupted(self) -> None:
+    async def _interrupted(self) -> None:
         """Ctrl-C: interrupt; the second time, end the session; the third time, kill it."""
         self._presses += 1
         step = {1: self._interrupt, 2: self._close}.get(self._presses, self._kill)

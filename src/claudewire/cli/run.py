@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -20,7 +19,7 @@ from .session_options import connect_for, session_arguments, session_options, ti
 if TYPE_CHECKING:
     from ..content import Prompt
     from .reports import Form, RunReport
-    from .terminal_view import TextView
+    from .terminal_view import Interrupt, TextView
 
 EXITS = (
     "Exit status: 0 done, 1 failed, 2 usage, 3 denied, 4 needs a person, 5 budget, "
@@ -118,7 +117,7 @@ def _form_of(given: dict[str, Any]) -> Form:
     return cast("Form", forms[0] if forms else "text")
 
 
-def _asking(view: TextView, interrupt: Callable[[], Awaitable[None]]) -> Any:
+def _asking(view: TextView, interrupt: Interrupt) -> Any:
     """Make the approver that asks the person at the terminal."""
     from ..approvals import Terminal
     from .terminal_view import ViewIO

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import suppress
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ..options import Options
     from ..session import Reply, Turn
     from .reports import View
+    from .terminal_view import Interrupt
 
 MAY_STOP = 10.0
 """Seconds that a turn has to stop after an interrupt, before the CLI is ended."""
@@ -83,7 +84,7 @@ class Task:
         options: Options,
         view: View,
         *,
-        ask: Callable[[Callable[[], Awaitable[None]]], Any] | None = None,
+        ask: Callable[[Interrupt], Any] | None = None,
         connect: Connect | None = None,
         timeout: float | None = None,
         denied_ok: bool = False,
