@@ -47,7 +47,6 @@ from .session_options import unused
 from .text import counted, duration, one_line, safe
 
 _KINDS = ("message", "request", "answer", "failure", "cancel", "bad line", "stderr", "end", "exit")
-_SIDES = {">": "application", "<": "CLI", "!": "CLI"}
 _ARROWS = {">": ("→", "code"), "<": ("←", "ok"), "!": ("!", "bad")}
 _FILE = click.argument("file", type=click.Path(dir_okay=False, allow_dash=True))
 

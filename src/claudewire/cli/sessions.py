@@ -169,19 +169,18 @@ def _print_list(found: Sequence[SessionInfo], as_json: bool) -> None:
 
 @command.command("show", short_help="Show a conversation.")
 @click.argument("id")
-@click.option("--branch", metavar="UUID", help="A line on the branch to show.")
 @_JSON
 @click.pass_context
-def show_session(ctx: click.Context, /, id: str, branch: str | None, as_json: bool) -> None:
+def show_session(ctx: click.Context, /, id: str, as_json: bool) -> None:
     """Show the conversation ID: prompts, answers, tools and results."""
     store, console = _store(ctx), stdout()
     if as_json:
         transcript = store.open(id)
-        lines = [entry.raw for entry in transcript.conversation(branch)]
+        lines = [entry.raw for entry in transcript.conversation()]
         print_json(TranscriptReport(session=transcript.info, lines=lines))
         return
     with TemporaryDirectory() as folder:
-        path = store.export(id, Path(folder, "page.md"), branch=branch, redact=False)
+        path = store.export(id, Path(folder, "page.md"), redact=False)
         text = path.read_text(encoding="utf-8")
     if is_rich(sys.stdout):
         put(console, *markdown_lines(text, console.width))
