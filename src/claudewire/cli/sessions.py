@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from collections.abc import Iterator, Sequence
@@ -11,24 +10,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
-import anyio
 import click
 import msgspec
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ..transcripts import (
-    AssistantEntry,
-    Entry,
-    Hit,
-    SessionInfo,
-    StoreError,
-    Transcripts,
-    UserEntry,
-)
-from ..wire import TextBlock, ToolUseBlock
-from .console import clip, is_rich, markdown_lines, put, stdout, wrapped
+from ..transcripts import Hit, SessionInfo, StoreError, Transcripts
+from .console import clip, is_rich, markdown_lines, put, stdout
 from .errors import CommandError, advice_of
 from .reports import print_json
 from .text import counted, one_line, safe
@@ -95,7 +84,7 @@ class _Sessions(click.Group):
 )
 @click.pass_context
 def command(ctx: click.Context, /, config_dir: str | None) -> None:
-    """List, read, search, export, follow, resume and archive conversations.
+    """List, read, search, export, resume and archive conversations.
 
     ID is the id of a conversation, or the beginning of its id.
     """
@@ -212,21 +201,6 @@ def search_sessions(
         click.echo("No matches.", err=True)
 
 
-@command.command("tail", short_help="Follow a conversation in another process.")
-@click.argument("id")
-@click.option("--from-start", is_flag=True, help="Show the conversation so far, too.")
-@click.pass_context
-def tail_session(ctx: click.Context, /, id: str, from_start: bool) -> None:
-    """Follow the conversation ID while another process continues it. Ctrl-C ends this."""
-    anyio.run(_tail, _store(ctx), id, from_start)
-
-
-async def _tail(store: Transcripts, id: str, from_start: bool) -> None:
-    console = stdout()
-    async for entry in store.open(id).tail(from_start=from_start):
-        put(console, *_lines(console, entry))
-
-
 # --- changing ------------------------------------------------------------------------------------
 
 
@@ -321,19 +295,3 @@ def _hit(console: Console, hit: Hit) -> Iterator[Text]:
 
 def _flat(text: str) -> str:
     return safe(text.replace("\n", " ").replace("\t", " "))
-
-
-# --- a conversation ------------------------------------------------------------------------------
-
-
-def _lines(console: Console, entry: Entry) -> Iterator[Text]:
-    """Yield prompts, answers and tool uses; nothing for other lines of the transcript."""
-    if isinstance(entry, UserEntry) and entry.is_prompt:
-        yield from (Text(), *wrapped(f"> {entry.text}", console.width, "strong"))
-    elif isinstance(entry, AssistantEntry):
-        for block in entry.blocks:
-            if isinstance(block, TextBlock) and block.text.strip():
-                yield from (Text(), *wrapped(block.text.strip("\n"), console.width))
-            elif isinstance(block, ToolUseBlock):
-                used = f"{block.name} {json.dumps(block.input, ensure_ascii=False)}"
-                yield Text(f"  ▸ {one_line(used, console.width - 4)}")

@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
 import time
 from pathlib import Path
 
 import pytest
-from tests.helpers.processes import ended
 from tests.helpers.snapshots import Snapshot
-from tests.product.cli.conftest import COMMAND, Runner
+from tests.product.cli.conftest import Runner
 from tests.product.cli.terminal import opened
 
 KEY = "sk-ant-api03-abcdefghijklmnopqrstuvwxyz"
@@ -99,17 +97,6 @@ def test_archive_keeps_old_conversations_and_restores_them(run: Runner, ids: lis
     assert ids[0][:8] in run("sessions", "list", "--archived").out
     assert run("sessions", "archive", "--restore", ids[0]).err == f"Restored {ids[0]}.\n"
     assert file.exists()
-
-
-def test_tail_follows_a_conversation(run: Runner, ids: list[str], sim: str) -> None:
-    words = [*COMMAND, "sessions", "tail", "--from-start", ids[0]]
-    with ended(subprocess.Popen(words, cwd=run.folder, stdout=-1, encoding="utf-8")) as tail:
-        assert tail.stdout is not None
-        while "hello frogs" not in tail.stdout.readline():
-            pass
-        run("run", "--cli", sim, "--resume", ids[0], "-q", "more frogs")
-        while "You said: more frogs" not in tail.stdout.readline():
-            pass
 
 
 def test_resume_continues_in_a_chat(run: Runner, ids: list[str], sim: str) -> None:
