@@ -84,7 +84,7 @@ def show(step: Step, number: str, cli: str, folder: str) -> bool:
     name, *rest = step.arguments
     given = ["claudewire", name, *(["--cli", cli] if cli == SIMULATED else []), *rest]
     say(bold(f"$ {shlex.join(given)}\n"))
-    command = [sys.executable, "-m", "claudewire.cli", name, "--cli", cli, *rest]
+    command = [sys.executable, "-m", "claudewire", name, "--cli", cli, *rest]
     source = None if sys.stdin.isatty() else subprocess.DEVNULL
     status = subprocess.run(command, cwd=folder, stdin=source, check=False).returncode
     if status:

@@ -219,60 +219,33 @@ def _convert_by_msgspec(hint: Any, value: Any) -> Any:
 
 # --- docstrings ---------------------------------------------------------------------------------
 
-_ARGUMENTS = (
-    "args|arguments|attributes|keyword args|keyword arguments|other parameters|parameters|params"
-)
-_OTHERS = "raises|return|returns|warns|yield|yields"
+_ARGUMENTS = "args|arguments|attributes|keyword args|keyword arguments|parameters"
+_OTHERS = "raises|returns|yields"
 """Sections without use for the model, which cannot see the code."""
-
-_TITLE = rf"^(?:(?P<arguments>{_ARGUMENTS})|{_OTHERS})"
 _FLAGS = re.MULTILINE | re.IGNORECASE
-_GOOGLE = re.compile(rf"{_TITLE}:\n(?P<body>(?:[ \t].*\n|\n)*)", _FLAGS)
-_GOOGLE_ITEM = re.compile(r"\*{0,2}(\w+)\s*(?:\([^)]*\))?\s*:\s*(.*)\Z")
-_NUMPY = re.compile(rf"{_TITLE}\n-{{3,}}\n(?P<body>(?:(?!.+\n-{{3,}}\n).*\n)*)", _FLAGS)
-_NUMPY_ITEM = re.compile(r"(\*{0,2}\w+(?:\s*,\s*\*{0,2}\w+)*)\s*(?::.*)?\Z")
-_SPHINX = re.compile(
-    r"^:(?:(?P<arguments>arg|argument|key|keyword|param|parameter)|raises?|returns?|rtype|type)\b"
-    r"[ \t]*(?P<names>[^:\n]*):(?P<body>.*\n(?:[ \t]+.*\n)*)",
-    re.MULTILINE,
+_SECTION = re.compile(
+    rf"^(?:(?P<arguments>{_ARGUMENTS})|{_OTHERS}):\n(?P<body>(?:[ \t].*\n|\n)*)", _FLAGS
+)
+_ITEM = re.compile(
+    r"^\*{0,2}(\w+)[ \t]*(?:\([^)\n]*\))?[ \t]*:[ \t]*(.*(?:\n[ \t]+.*)*)", re.MULTILINE
 )
 
 
 def parse_docstring(docstring: str | None) -> tuple[str, dict[str, str]]:
-    """Split a docstring in Google, NumPy or Sphinx style.
+    """Split a docstring in Google style; one in another style stays whole.
 
     Returns:
         the text without its sections, and the description of each argument or attribute.
     """
     text, described = inspect.cleandoc(docstring or "") + "\n", dict[str, str]()
-    if re.match(rf"{_TITLE}:\n\S", text, _FLAGS):
+    if re.match(rf"(?:{_ARGUMENTS}|{_OTHERS}):\n\S", text, _FLAGS):
         # Of a docstring that begins with a title, `cleandoc` removed the indentation below it.
         text = text.replace("\n", "\n    ")
-    for section, item in ((_GOOGLE, _GOOGLE_ITEM), (_NUMPY, _NUMPY_ITEM)):
-        for match in section.finditer(text):
-            if match["arguments"]:
-                described |= _items(inspect.cleandoc(match["body"]).splitlines(), item)
-        text = section.sub("", text)
-    for match in _SPHINX.finditer(text):
-        if match["arguments"] and match["names"].strip():
-            described[match["names"].split()[-1]] = " ".join(match["body"].split())
-    text = _SPHINX.sub("", text)
-    return re.sub(r"\n{3,}", "\n\n", text).strip(), described
-
-
-def _items(lines: Iterable[str], item: re.Pattern[str]) -> dict[str, str]:
-    """Read the descriptions in a section, each of one name or several."""
-    described: dict[str, list[str]] = {}
-    names: list[str] = []
-    for line in lines:
-        match = None if line.startswith(" ") else item.match(line)
-        if match:
-            names = [name.strip().lstrip("*") for name in match[1].split(",")]
-            described.update({name: list(match.groups()[1:]) for name in names})
-        else:
-            for name in names:
-                described[name].append(line.strip())
-    return {name: " ".join(filter(None, words)) for name, words in described.items()}
+    for section in _SECTION.finditer(text):
+        if section["arguments"]:
+            for name, words in _ITEM.findall(inspect.cleandoc(section["body"])):
+                described[name] = " ".join(words.split())
+    return re.sub(r"\n{3,}", "\n\n", _SECTION.sub("", text)).strip(), described
 
 
 def _explain(schema: Schema, text: str, described: Mapping[str, str]) -> None:

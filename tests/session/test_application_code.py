@@ -25,7 +25,7 @@ from msgspec import structs
 from tests.helpers.peer import SOON, Through
 from tests.helpers.sessions import QUICK
 
-from claudewire import Error, Hook, Inbox, Price, Session, Tool, sync
+from claudewire import Error, Hook, Price, Session, Tool, sync
 from claudewire.approvals import PermissionRequest, PermissionResult
 from claudewire.errors import SessionFailed, TurnError
 from claudewire.options import Options, OptionsWithoutOutput
@@ -252,22 +252,6 @@ TOOLS = (
 )
 
 
-def watched(boom: Boom) -> Inbox:
-    inbox = Inbox()
-    inbox.on_change(boom)
-    return inbox
-
-
-def inboxes() -> Iterator[Place]:
-    async def deny(request: PermissionRequest) -> PermissionResult:
-        return request.deny("no")
-
-    def make(boom: Boom) -> Case:
-        return Case({"inbox": watched(boom), "on_permission": deny})
-
-    yield Place("inbox, on_change", make)
-
-
 class Judge:
     def __init__(self, boom: Boom) -> None:
         self._boom = boom
@@ -326,7 +310,6 @@ PLACES: tuple[Place, ...] = (
     *handlers(),
     *hooks(),
     *TOOLS,
-    *inboxes(),
     *OUTPUTS,
     *transports(),
     option("policy", Judge),
@@ -339,7 +322,7 @@ PLACES: tuple[Place, ...] = (
 # --- the table is complete ------------------------------------------------------------------------
 
 
-APPLICATION = re.compile("Approver|Callable|Handler|Policy|Hooks|Inbox|Price")
+APPLICATION = re.compile("Approver|Callable|Handler|Policy|Hooks|Price")
 """Matches types of options that hold code of the application."""
 
 

@@ -19,7 +19,14 @@ from .elicitation import (
     Form,
 )
 from .inbox import Change, Changes, Inbox, Remote
-from .permissions import PLAN_TOOL, PermissionHandler, PermissionRequest, PlanHandler, PlanRequest
+from .permissions import (
+    PLAN_TOOL,
+    PermissionHandler,
+    PermissionRequest,
+    PlanHandler,
+    PlanRequest,
+    subject_of,
+)
 from .questions import ASK_TOOL, AnswerForm, QuestionAnswer, QuestionHandler, QuestionRequest
 from .request import AnswerError, ApprovalKind, ApprovalRequest, ApprovalState
 from .router import (
@@ -78,4 +85,5 @@ __all__ = [
     "allow_everything_dangerously",
     "check_handler",
     "deny_everything",
+    "subject_of",
 ]

@@ -44,18 +44,15 @@ def read_text(path: Path) -> str | None:
     return data.decode("utf-8")
 
 
-def diff_of(
-    tool_name: str, input: Mapping[str, Any], *, cwd: str | None = None, read: bool = True
-) -> str | None:
+def diff_of(tool_name: str, input: Mapping[str, Any], *, cwd: str | None = None) -> str | None:
     """Return the change of a tool as a unified diff.
 
-    Without the file the diff has only the changed passages.
+    If the file cannot be read, the diff has only the changed passages.
 
     Args:
         tool_name: Edit, Write or NotebookEdit.
         input: the input of the tool.
         cwd: the directory that relative paths start from.
-        read: whether to read the file.
 
     Returns:
         the diff; None if the tool changes no file, or its input is invalid.
@@ -63,12 +60,11 @@ def diff_of(
     name = input.get("notebook_path" if tool_name == "NotebookEdit" else "file_path")
     if tool_name not in ("Edit", "NotebookEdit", "Write") or not isinstance(name, str):
         return None
-    before, problem = None, "" if read else "it has not been read"
-    if read:
-        try:
-            before = read_text(Path(cwd or ".") / name)
-        except (OSError, ValueError) as error:
-            problem = str(error)
+    before, problem = None, ""
+    try:
+        before = read_text(Path(cwd or ".") / name)
+    except (OSError, ValueError) as error:
+        problem = str(error)
     try:
         if tool_name == "NotebookEdit":
             return _notebook(name, before, input)

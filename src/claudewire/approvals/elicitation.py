@@ -11,9 +11,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
 from math import isfinite
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import msgspec
 
@@ -26,7 +25,7 @@ from ..wire import (
     Request,
     RequestUserDialog,
 )
-from .request import AnswerError, ApprovalKind, ApprovalRequest, HandlerOf, require_json
+from .request import AnswerError, ApprovalKind, ApprovalRequest, HandlerOf, require_json, word
 
 
 class ElicitationRequest(ApprovalRequest[ElicitationResult]):
@@ -53,9 +52,12 @@ class ElicitationRequest(ApprovalRequest[ElicitationResult]):
         self.form: Form = Form(self.body.requested_schema, self.body.property_order)
 
     @property
-    def title(self) -> str:
-        """The title of the form, or the server and its message."""
-        return self.body.title or f"{self.server}: {self.message}"
+    def _heading(self) -> str:
+        return word(self.server, "A server")
+
+    @property
+    def _subject(self) -> str:
+        return self.body.title or self.message
 
     def accept(self, content: Mapping[str, Any] | None = None) -> ElicitationResult:
         """Fill in the form.
@@ -119,10 +121,11 @@ class DialogRequest(ApprovalRequest[DialogResult]):
         self.dialog_kind: str = self.body.dialog_kind
         self.payload: dict[str, Any] = self.body.payload or {}
 
+    _heading = "Dialog"
+
     @property
-    def title(self) -> str:
-        """The kind of dialog."""
-        return f"Dialog: {self.dialog_kind}"
+    def _subject(self) -> str:
+        return self.dialog_kind
 
     def complete(self, result: object = None) -> DialogResult:
         """Return the result of the dialog.
@@ -325,13 +328,6 @@ _LIMITS: tuple[tuple[str, tuple[str, ...], Callable[[Any, Any], bool], str], ...
     ("maximum", _NUMBERS, lambda it, n: bool(it <= n), "it can be at most {}"),
 )
 
-_FORMATS: dict[str, Any] = {
-    "email": Annotated[str, msgspec.Meta(pattern=r"^[^@\s]+@[^@\s]+$")],
-    "uri": Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z][A-Za-z0-9+.-]*:\S+$")],
-    "date": date,
-    "date-time": datetime,
-}
-
 
 def _limit(field: Field, value: Any) -> str | None:
     """Name the limit of the schema that a value exceeds."""
@@ -339,10 +335,4 @@ def _limit(field: Field, value: Any) -> str | None:
         bound = field.schema.get(key)
         if field.type in types and _is_number(bound) and not fits(value, bound):
             return words.format(bound)
-    format = str(field.schema.get("format"))
-    if field.type == "string" and format in _FORMATS:
-        try:
-            msgspec.convert(value, _FORMATS[format])
-        except msgspec.ValidationError:
-            return f"{value!r} is not a valid {format}"
     return None

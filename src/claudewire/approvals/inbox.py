@@ -15,9 +15,7 @@ opened again finds the pending requests. `Remote` serves it over a channel, to a
 
 from __future__ import annotations
 
-import logging
 import threading
-from collections import deque
 from collections.abc import AsyncIterable, Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -25,12 +23,11 @@ from functools import partial
 from typing import Any
 
 import anyio
+import anyio.to_thread
 import msgspec
 
 from ..concurrency import Mailbox, MailboxClosed
 from .request import AnswerError, ApprovalRequest
-
-logger: logging.Logger = logging.getLogger("claudewire.approvals")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,18 +43,13 @@ class Change:
     request: ApprovalRequest[Any]
 
 
-_Callback = Callable[[Change], object]
-
-
 class Inbox:
     """The pending requests. All methods may be called from any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._pending: dict[str, ApprovalRequest[Any]] = {}
-        self._callbacks: list[_Callback] = []
-        self._undelivered: deque[tuple[tuple[_Callback, ...], Change]] = deque()
-        self._delivering = threading.Lock()
+        self._readers: list[Mailbox[Change]] = []
 
     @property
     def pending(self) -> tuple[ApprovalRequest[Any], ...]:
@@ -94,27 +86,6 @@ class Inbox:
 
     # --- following -------------------------------------------------------------------------------
 
-    def on_change(self, callback: Callable[[Change], object]) -> Callable[[], None]:
-        """Call a function for each pending request, and for every change from now on.
-
-        It runs in the thread of the change, so it must not block. Calls never overlap and keep the
-        order of the changes. Its exceptions are logged.
-
-        Returns:
-            a function that ends the subscription.
-        """
-        with self._lock:
-            for request in self._pending.values():
-                self._undelivered.append(((callback,), Change("added", request)))
-            self._callbacks.append(callback)
-        self._deliver()
-
-        def stop() -> None:
-            with self._lock, suppress(ValueError):
-                self._callbacks.remove(callback)
-
-        return stop
-
     def changes(self) -> Changes:
         """Iterate over the pending requests and every later change, in a task or in a thread."""
         return Changes(self)
@@ -133,34 +104,29 @@ class Inbox:
                 request.id = f"{id}~{number}"
             request.expires = None if deadline is None else request.since + deadline
             self._pending[request.id] = request
-            self._undelivered.append((tuple(self._callbacks), Change("added", request)))
+            self._publish(Change("added", request))
         request._on_end(partial(self._remove, request))
-        self._deliver()
 
     def _remove(self, request: ApprovalRequest[Any]) -> None:
         with self._lock:
             del self._pending[request.id]
-            change = Change(request.state.value, request)
-            self._undelivered.append((tuple(self._callbacks), change))
-        self._deliver()
+            self._publish(Change(request.state.value, request))
 
-    def _deliver(self) -> None:
-        """Deliver all changes in their order, unless another call is doing so."""
-        while self._undelivered and self._delivering.acquire(blocking=False):
-            try:
-                while self._undelivered:
-                    callbacks, change = self._undelivered.popleft()
-                    for callback in callbacks:
-                        self._call(callback, change)
-            finally:
-                self._delivering.release()
+    def _publish(self, change: Change) -> None:
+        """Pass a change to all readers; the lock keeps the order."""
+        for reader in self._readers:
+            reader.put(change)
 
-    def _call(self, callback: _Callback, change: Change) -> None:
-        if callback in self._callbacks:
-            try:
-                callback(change)
-            except BaseException:  # an answer must get through in any case
-                logger.exception("An inbox callback raised an exception")
+    def _follow(self, reader: Mailbox[Change]) -> None:
+        """Add a reader of the pending requests and of all changes from now on."""
+        with self._lock:
+            for request in self._pending.values():
+                reader.put(Change("added", request))
+            self._readers.append(reader)
+
+    def _unfollow(self, reader: Mailbox[Change]) -> None:
+        with self._lock, suppress(ValueError):
+            self._readers.remove(reader)
 
 
 class Changes:
@@ -171,11 +137,12 @@ class Changes:
 
     def __init__(self, inbox: Inbox) -> None:
         self._mailbox: Mailbox[Change] = Mailbox()
-        self._stop = inbox.on_change(self._mailbox.put)
+        self._inbox = inbox
+        inbox._follow(self._mailbox)
 
     def close(self) -> None:
         """Stop following, and release a waiting reader."""
-        self._stop()
+        self._inbox._unfollow(self._mailbox)
         self._mailbox.close()
 
     def __enter__(self) -> Changes:
@@ -257,7 +224,8 @@ class Remote:
         async for change in changes:
             request = change.request
             if change.what == "added":
-                await self._send({"type": "request", **request.describe()})
+                described = await anyio.to_thread.run_sync(request.describe)
+                await self._send({"type": "request", **described})
             else:
                 ended = {"id": request.id, "state": request.state.value, "how": request.ending}
                 await self._send({"type": "ended", **ended})

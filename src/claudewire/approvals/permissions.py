@@ -40,6 +40,7 @@ from .request import (
     HandlerOf,
     require_json,
     require_text,
+    word,
 )
 from .suggestions import Remember, Scope, Suggestion, suggestions_of, updates_for
 
@@ -49,12 +50,11 @@ DENIED = "The user does not want this tool to run."
 REVISE = "The user does not agree with the plan yet. Revise it: "
 REJECTED = "The user has rejected the plan. Do not carry it out."
 
-_LONGEST_TITLE = 200
 _SUBJECTS = (
-    *("command", "file_path", "notebook_path", "path", "url", "query", "pattern"),
-    "description",
+    *("command", "file_path", "notebook_path", "pattern", "url", "query"),
+    *("path", "description", "prompt", "skill"),
 )
-"""The fields of an input that make the best title, best first."""
+"""The fields of an input that describe it best, best first."""
 
 
 class ToolRequest(ApprovalRequest[PermissionResult]):
@@ -100,6 +100,14 @@ class ToolRequest(ApprovalRequest[PermissionResult]):
         return PermissionResultDeny(reason, stop or None, self.tool_use_id)
 
 
+def subject_of(input: Mapping[str, Any]) -> str:
+    """Return the most telling part of the input of a tool."""
+    found = next((input[key] for key in _SUBJECTS if input.get(key)), None)
+    if found is None and input:
+        found = json.dumps(input, ensure_ascii=False, default=str)
+    return str(found or "")
+
+
 class PermissionRequest(ToolRequest):
     """A request to run a tool."""
 
@@ -108,20 +116,13 @@ class PermissionRequest(ToolRequest):
     _shown = ("tool_name", "input", "reason", "blocked_path")
     _refused = "the tool was denied"
 
-    @cached_property
-    def title(self) -> str:
-        """The tool and its subject."""
-        body = self.body
-        if body.title:
-            return body.title
-        subject = next((self.input[key] for key in _SUBJECTS if self.input.get(key)), "")
-        if not subject and self.input:
-            subject = json.dumps(self.input, ensure_ascii=False, default=str)
-        line = " ".join(str(subject)[: 10 * _LONGEST_TITLE].split())
-        if len(line) > _LONGEST_TITLE:
-            line = f"{line[:_LONGEST_TITLE]}…"
-        name = body.display_name or body.tool_name
-        return f"{name}: {line}" if line else name
+    @property
+    def _heading(self) -> str:
+        return word(self.tool_name, "A tool")
+
+    @property
+    def _subject(self) -> str:
+        return self.body.title or subject_of(self.input)
 
     @property
     def reason(self) -> str | None:
@@ -173,19 +174,18 @@ class PermissionRequest(ToolRequest):
         """
         return self._deny(reason, stop)
 
-    def diff(self, *, read: bool = True) -> str | None:
+    def diff(self) -> str | None:
         """Return the change to a file as a unified diff; None if the tool changes no file.
 
-        Args:
-            read: whether to read the file. Reading may block: in a task, call this in a thread.
+        Reads the file, which may block: in a task, call this in a thread.
         """
-        return diff_of(self.tool_name, self.input, cwd=self.cwd, read=read)
+        return diff_of(self.tool_name, self.input, cwd=self.cwd)
 
     def describe(self) -> dict[str, Any]:
-        """Return all facts that a user interface shows; the diff is made without the file."""
+        """Return all facts that a user interface shows; reads the file for the diff."""
         return super().describe() | {
             "suggestions": [it.describe() for it in self.suggestions],
-            "diff": self.diff(read=False),
+            "diff": self.diff(),
         }
 
 
@@ -211,11 +211,11 @@ class PlanRequest(ToolRequest):
     _shown = ("plan", "file")
     _refused = "the plan was not approved"
 
-    @cached_property
-    def title(self) -> str:
-        """The heading of the plan."""
-        heading = self.plan.strip().partition("\n")[0].lstrip("# ")
-        return f"A plan waits for approval{f': {heading}' if heading else ''}"
+    _heading = "A plan waits for approval"
+
+    @property
+    def _subject(self) -> str:
+        return self.plan.strip().partition("\n")[0].lstrip("# ")
 
     @property
     def file(self) -> str | None:

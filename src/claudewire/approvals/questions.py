@@ -84,10 +84,11 @@ class QuestionRequest(ToolRequest):
         self.form: AnswerForm = form
         self.tells_unanswered: bool = TELLS_UNANSWERED in capabilities and form != "bare"
 
+    _heading = "Question"
+
     @property
-    def title(self) -> str:
-        """The questions."""
-        return " ".join(it.question for it in self.questions) or "A question that cannot be read"
+    def _subject(self) -> str:
+        return " ".join(it.question for it in self.questions) or "(it cannot be read)"
 
     # --- answering -------------------------------------------------------------------------------
 

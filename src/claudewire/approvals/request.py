@@ -18,7 +18,7 @@ import anyio
 import msgspec
 
 from ..concurrency import run_soon
-from ..errors import Error
+from ..errors import Error, visible
 from ..wire import Request
 
 AnswerT = TypeVar("AnswerT")
@@ -33,6 +33,9 @@ Without an answer, the answer is no."""
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._~-]+")
 """Characters that must be quoted in a URL, or would separate parts of its path."""
+
+
+_LONGEST_TITLE = 200
 
 
 class AnswerError(Error, ValueError):
@@ -108,7 +111,19 @@ class ApprovalRequest(Generic[AnswerT]):
 
     @property
     def title(self) -> str:
-        """The request in one line."""
+        """The request in one line that is safe to show: our words, then those of others."""
+        line = " ".join(visible(self._subject[: 10 * _LONGEST_TITLE], keep="\n\r\t").split())
+        line = line if len(line) <= _LONGEST_TITLE else f"{line[:_LONGEST_TITLE]}…"
+        return f"{self._heading}: {line}" if line else self._heading
+
+    @property
+    def _heading(self) -> str:
+        """The beginning of the title."""
+        raise NotImplementedError
+
+    @property
+    def _subject(self) -> str:
+        """The rest of the title: text that a model, a server or a file chose."""
         raise NotImplementedError
 
     @property
@@ -248,3 +263,11 @@ def require_text(name: str, text: object) -> str:
     if not isinstance(text, str) or not text.strip():
         raise AnswerError(f"{name} must be a string that is not empty, got {text!r}")
     return text
+
+
+_WORD = re.compile(r"[\w./~-]{1,80}", re.ASCII)
+
+
+def word(text: str, otherwise: str) -> str:
+    """Return a name that can stand in our own words: one word, not a sentence."""
+    return text if _WORD.fullmatch(text) else otherwise

@@ -34,7 +34,7 @@ from ..wire import Question
 from .elicitation import ElicitationRequest, Field
 from .permissions import DENIED, PermissionRequest, PlanRequest
 from .questions import QuestionAnswer, QuestionRequest
-from .request import AnswerError, ApprovalRequest
+from .request import AnswerError, ApprovalRequest, word
 from .suggestions import SCOPES, Suggestion
 
 _FACT, _FIELD, _BAR, _REST = "  * ", "  - ", "  | ", "  : "
@@ -177,22 +177,26 @@ class Terminal:
                 return await self._plan(request)
             case ElicitationRequest():
                 return await self._elicitation(request)
-        self._head(request, request.title)
+        self._head(request, "A dialog")
+        self._quote(request.title)
         self._say("This cannot be shown at a terminal: dismissed.")
         return request.refusal("the terminal cannot show requests of this kind")
 
     # --- showing and reading ---------------------------------------------------------------------
 
     def _say(self, text: str) -> None:
-        self._io.show(f"  {visible(text, keep='')}", "dim")
+        mark = "  "
+        for part in _fold(visible(text, keep=""), self._room):
+            self._io.show(mark + part, "dim")
+            mark = _REST
 
     def _head(self, request: ApprovalRequest[Any], words: str) -> None:
         """Show one line about the request, with its session or agent if there are several."""
         self._sessions.add(request.session)
         who = [request.session] if len(self._sessions) > 1 else []
-        who += [f"agent {request.agent_id}"] if request.agent_id else []
+        who += [f"agent {word(request.agent_id, '?')}"] if request.agent_id else []
         asker = f" ({', '.join(who)})" if who else ""
-        line, *more = _fold(visible(" ".join(f"{words}{asker}".split())), self._io.columns)
+        line, *more = _fold(visible(f"{words}{asker}", keep=""), self._io.columns)
         self._io.show("")
         self._io.show(f"{line[:-1]}…" if more else line, "ask")
 
@@ -246,8 +250,9 @@ class Terminal:
 
     async def _permission(self, request: PermissionRequest) -> Any:
         path = request.input.get("file_path") or request.input.get("notebook_path")
-        name = request.body.display_name or request.tool_name
-        self._head(request, f"Allow {name}{f' to {path}' if isinstance(path, str) else ''}?")
+        place = word(path, "") if isinstance(path, str) else ""
+        name = word(request.tool_name, "this tool")
+        self._head(request, f"Allow {name}{f' to {place}' if place else ''}?")
         await self._show_use(request)
         answers: dict[str, Callable[[str], Any]] = {
             "y": lambda _: request.allow(),
@@ -270,13 +275,14 @@ class Terminal:
 
     async def _show_use(self, request: PermissionRequest) -> None:
         diff = await anyio.to_thread.run_sync(request.diff)
-        if request.body.title:
-            self._quote(request.body.title, "title", _FACT)
         self._quote(request.tool_name, "tool", _FACT)
+        for label, text in (("name", request.body.display_name), ("title", request.body.title)):
+            if text and text != request.tool_name:
+                self._quote(text, label, _FACT)
         for key, value in request.input.items():
             if not (diff and key in _IN_DIFF):
-                text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-                self._quote(text, key, _FIELD)
+                shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+                self._quote(shown, key, _FIELD)
         for label, why in (("because", request.reason), ("path", request.blocked_path)):
             if why:
                 self._quote(why, label, _FACT)
@@ -357,7 +363,8 @@ class Terminal:
     # --- forms -----------------------------------------------------------------------------------
 
     async def _elicitation(self, request: ElicitationRequest) -> Any:
-        self._head(request, f"Answer the server {request.server}?")
+        self._head(request, f"Answer {word(request.server, 'this server')}?")
+        self._quote(request.server, "server", _FACT)
         self._quote(request.message, "message", _FACT)
         if request.url is not None:
             self._quote(request.url, "visit", _FACT)
@@ -373,7 +380,8 @@ class Terminal:
             self._quote(choice.title, str(number), _FIELD)
         empty = " (required)" if field.required else "; Enter to leave it out"
         if field.default is not None:
-            empty = f"; Enter for {visible(json.dumps(field.default))}"
+            self._quote(json.dumps(field.default, ensure_ascii=False), "default", _FACT)
+            empty = "; Enter for the default"
         self._io.show(f"{_HOW[field.type]}{empty}", "keys")
 
         def read(typed: str) -> Any:

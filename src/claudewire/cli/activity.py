@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Collection, Mapping
 from datetime import datetime
 from itertools import count
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from ..approvals import subject_of
 from .reports import Decided, Notice, TextPiece, ToolEnded, ToolStarted
 from .text import one_line
 
 if TYPE_CHECKING:
+    from ..approvals import PolicyLike
     from ..policy import DecisionRecord
     from ..session import InterruptReceipt, Session, Turn
     from ..tracking import LiveBlock
     from .reports import View
-
-_SUBJECTS = (
-    *("command", "file_path", "notebook_path", "pattern", "url", "query"),
-    *("path", "description", "prompt", "skill"),
-)
-"""The fields of a tool's input that describe the call best, the best first."""
 
 _LONGEST = 200
 """Characters of a subject or a summary: more than fit into a line."""
@@ -43,18 +37,18 @@ class Progress:
 
     Args:
         view: shows them.
-        removed: tools that the CLI does not have because a rule denies them.
+        policy: denies tools; the CLI hides some of these from the model, and then asks nobody.
 
     Attributes:
         decisions: the decisions so far.
         denied: whether a tool was denied.
     """
 
-    def __init__(self, view: View, removed: Collection[str] = ()) -> None:
+    def __init__(self, view: View, policy: PolicyLike | None = None) -> None:
         self.decisions: list[Decided] = []
         self.denied: bool = False
         self._view = view
-        self._removed = removed
+        self._policy = policy
         self._turns = count()
         self._depths: dict[str | None, int] = {None: 0}
         self._running: dict[str, ToolStarted] = {}
@@ -111,7 +105,7 @@ class Progress:
             started = self._running[id] = ToolStarted(
                 id=id,
                 name=block.name or "",
-                subject=subject_of(block.input),
+                subject=one_line(subject_of(block.input), _LONGEST),
                 input=block.input,
                 agent=block.agent,
                 depth=depth,
@@ -122,28 +116,20 @@ class Progress:
 
     def _ended(self, block: LiveBlock, started: ToolStarted) -> ToolEnded:
         failed = bool(getattr(block.result, "is_error", False))
-        removed = failed and started.name in self._removed
-        self.denied |= removed
+        denied = started.id in self._denied or (failed and self._denies(started))
+        self.denied |= denied
         return ToolEnded(
-            id=started.id,
-            name=started.name,
-            subject=started.subject,
+            **{name: getattr(started, name) for name in started.__struct_fields__},
             ok=not failed,
-            denied=removed or started.id in self._denied,
+            denied=denied,
             seconds=round(max(monotonic() - self._since.pop(started.id), 0.0), 3),
             summary=_summary(block.result_text, failed),
             text=block.result_text,
-            agent=started.agent,
-            depth=started.depth,
         )
 
-
-def subject_of(input: Mapping[str, Any]) -> str:
-    """Describe the input of a tool in one line."""
-    found = next((input[key] for key in _SUBJECTS if input.get(key)), None)
-    if found is None and input:
-        found = json.dumps(input, ensure_ascii=False, default=str)
-    return one_line(str(found or ""), _LONGEST)
+    def _denies(self, tool: ToolStarted) -> bool:
+        policy = self._policy
+        return policy is not None and policy.decide(tool.name, tool.input).behavior == "deny"
 
 
 def _summary(text: str, failed: bool) -> str:

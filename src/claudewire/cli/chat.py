@@ -7,7 +7,7 @@ import signal
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
-from pathlib import Path
+from difflib import get_close_matches
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -21,13 +21,12 @@ from ..options import Options
 from ..session import Session, SessionState
 from .activity import Progress, doing_of, receipt_words
 from .chat_screen import ChatCompleter, ChatScreen
-from .console import clip
 from .errors import CommandError, Exit
 from .reports import Activity, View
 from .session_options import MODES, connect_for, session_arguments, session_options
 from .task import MAY_STOP
 from .terminal_view import Drawing
-from .text import counted, duration, one_line, safe
+from .text import duration, one_line, safe
 
 if TYPE_CHECKING:
     from ..launch import Connect
@@ -70,16 +69,11 @@ class ChatSession(View):
         first: the first prompt, if any.
 
     Attributes:
-        session: the current session; `/fork` opens another one.
+        session: the session.
         screen: the terminal.
-        transcript: the prompts and answers so far, each with its author.
-        following: the options of the next session.
     """
 
     def __init__(self, options: Options, connect: Connect | None = None, first: str = "") -> None:
-        self.transcript: list[tuple[str, str]] = []
-        self.following: Options | None = None
-        self._connect = connect
         self._first = first
         self._turns: list[Turn[Any]] = []
         self._more = anyio.Event()
@@ -93,7 +87,7 @@ class ChatSession(View):
             unfinished=lambda: self._drawing.changing(self._doing()),
             status=self._status,
             settle=lambda: self._drawing.end_text(),
-            interrupted=self._interrupted,
+            interrupt=self._interrupted,
             completer=ChatCompleter(self._commands, str(options.cwd or os.getcwd())),
         )
         self._drawing = Drawing(self.screen.console)
@@ -102,16 +96,8 @@ class ChatSession(View):
         self.session: Session[Any] = Session(options, transport=connect)
 
     async def converse(self) -> int:
-        """Hold the conversation; return the exit status."""
-        await self._one(self.session)
-        while self.following is not None:
-            self.session = Session(self.following, transport=self._connect)
-            self.following = None
-            await self._one(self.session)
-        return self._exit
-
-    async def _one(self, session: Session[Any]) -> None:
-        """Open a session and talk, until the person leaves."""
+        """Hold the conversation until the person leaves; return the exit status."""
+        session = self.session
         async with session, anyio.create_task_group() as tasks:
             self._tasks = tasks
             version = getattr(session.cli_info, "claude_code_version", None) or ""
@@ -127,6 +113,7 @@ class ChatSession(View):
             tasks.cancel_scope.cancel()
         if session.state is SessionState.FAILED and session.failure is not None:
             raise session.failure
+        return self._exit
 
     # --- prompts ---------------------------------------------------------------------------------
 
@@ -163,7 +150,6 @@ class ChatSession(View):
             self.note("queued behind the running turn")
         else:
             self._drawing.since = monotonic()
-        self.transcript.append(("you", text))
         self._turns.append(turn)
         self._more.set()
 
@@ -208,7 +194,6 @@ class ChatSession(View):
                 self.note(error.message)
             return
         self.screen.print(self._drawing.end_text())
-        self.transcript.append(("claude", reply.text))
         if reply.error is not None and turn.key not in self._stopped:
             self.note(f"{reply.error.message} {reply.error.advice}".strip())
         cost = "" if reply.cost_usd is None else f" · ${reply.cost_usd:.4f}"
@@ -234,9 +219,9 @@ class ChatSession(View):
         """Take Ctrl-C also while there is no prompt."""
         with anyio.open_signal_receiver(signal.SIGINT) as signals:
             async for _ in signals:
-                self._interrupted()
+                await self._interrupted()
 
-    def _interrupted(self) -> None:
+    async def _interrupted(self) -> None:
         """Ctrl-C: interrupt; the second time, end the session; the third time, kill it."""
         self._presses += 1
         step = {1: self._interrupt, 2: self._close}.get(self._presses, self._kill)
@@ -311,27 +296,25 @@ def _slash(name: str, help: str) -> Callable[[SlashCommand], SlashCommand]:
 
 @_slash("/help", "lists the commands")
 async def _help(chat: ChatSession, rest: str) -> None:
-    rows = [(name, help) for name, (help, _) in COMMANDS.items()]
-    rows += [
-        ("@file", "names a file; Tab completes it"),
-        ("Alt-Enter", "begins a new line"),
-        ("Ctrl-C", "interrupts; twice ends the session, three times kills it"),
-        ("Ctrl-D", "leaves"),
-    ]
-    lines = [Text.assemble("  ", (f"{name:<10}", "strong"), f" {help}") for name, help in rows]
-    chat.screen.print([Text(), *(clip(line, chat.screen.columns - 1) for line in lines)])
+    for name, (help, _) in COMMANDS.items():
+        chat.note(f"{name:<7} {help}")
+    chat.note(_KEYS)
 
 
 @_slash("/model", "changes the model, or lists the models")
 async def _model(chat: ChatSession, name: str) -> None:
-    if name:
+    models = getattr(chat.session.cli_info, "models", None) or []
+    if name and len(name.split()) == 1:
+        close = get_close_matches(name, [model.value for model in models], n=1, cutoff=0.8)
+        if close and name.isalpha() and name != close[0]:
+            chat.note(f"There is no model {name}. Did you mean {close[0]}?")
+            return
         await chat.session.set_model(name)
         chat.note(f"The model is now {name}.")
         return
-    models = getattr(chat.session.cli_info, "models", None) or []
-    for model in models:
+    for model in () if name else models:
         chat.note(f"{model.value}: {model.description or model.display_name or ''}")
-    if not models:
+    if name or not models:
         chat.note("Usage: /model NAME")
 
 
@@ -343,70 +326,6 @@ async def _mode(chat: ChatSession, mode: str) -> None:
         return
     result = await chat.session.set_permission_mode(found)
     chat.note(f"The permission mode is now {getattr(result, 'mode', None) or mode}.")
-
-
-@_slash("/cost", "shows usage and cost")
-async def _cost(chat: ChatSession, rest: str) -> None:
-    ledger = chat.session.ledger
-    for model, used in ledger.models.items():
-        cost = "" if used.cost_usd is None else f", ${used.cost_usd:.4f}"
-        chat.note(f"{model}: {used.prompt_tokens:,} tokens in, {used.output_tokens:,} out{cost}")
-    total = ledger.session
-    cost = "cost unknown" if total.cost_usd is None else f"${total.cost_usd:.4f}"
-    chat.note(f"Total: {total.tokens:,} tokens, {cost}, {counted(total.turns, 'turn')}.")
-
-
-@_slash("/context", "shows the use of the context window")
-async def _context(chat: ChatSession, rest: str) -> None:
-    usage = await chat.session.get_context_usage()
-    total, most = usage.total_tokens or 0, usage.max_tokens or 0
-    part = f" ({total / most:.0%})" if most else ""
-    chat.note(f"{total:,} of {most:,} tokens used{part}.")
-    for category in usage.categories or ():
-        chat.note(f"{category.name}: {category.tokens or 0:,}")
-
-
-@_slash("/tasks", "lists background tasks")
-async def _tasks(chat: ChatSession, rest: str) -> None:
-    for task in chat.session.tasks:
-        title = task.description or task.summary or task.kind or ""
-        took = task.usage.duration_ms if task.usage is not None else None
-        when = "" if took is None else f", {duration(took / 1000)}"
-        chat.note(f"{task.id}: {title} ({task.status}{when})")
-    if not len(chat.session.tasks):
-        chat.note("No background tasks so far.")
-
-
-@_slash("/save", "writes the conversation to a Markdown file")
-async def _save(chat: ChatSession, path: str) -> None:
-    if not path:
-        chat.note("Usage: /save FILE.md")
-        return
-    try:
-        _write_new(path, chat.transcript)
-    except OSError as error:
-        chat.note(f"Writing {path} failed: {error.strerror}.")
-    else:
-        chat.note(f"Wrote {path}.")
-
-
-def _write_new(path: str, parts: list[tuple[str, str]]) -> None:
-    """Write a file that does not exist yet."""
-    text = "\n".join(f"## {who}\n\n{said.strip()}\n" for who, said in parts)
-    with Path(path).expanduser().open("x", encoding="utf-8", errors="backslashreplace") as file:
-        file.write(text)
-
-
-@_slash("/fork", "continues in a copy of the conversation")
-async def _fork(chat: ChatSession, rest: str) -> None:
-    id = chat.session.session_id
-    if id is None:
-        chat.note("There is no conversation to fork yet.")
-        return
-    chat.note(f"Continuing in a copy; the original is {id}.")
-    options = chat.session.options
-    chat.following = options.replace(resume=id, fork_session=True, continue_conversation=False)
-    raise Leave
 
 
 @_slash("/quit", "leaves")

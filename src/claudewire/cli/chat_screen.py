@@ -27,7 +27,7 @@ from prompt_toolkit.styles import Style
 from rich.text import Text
 
 from .console import clip, painted, put, stdout
-from .terminal_view import ConsoleIO
+from .terminal_view import ConsoleIO, Interrupt
 from .text import safe
 
 REFRESH = 0.25
@@ -86,7 +86,7 @@ class ChatScreen(ConsoleIO):
         unfinished: returns the unfinished lines.
         status: returns the status line.
         settle: returns the unfinished lines in their final form, before a question.
-        interrupted: called when Ctrl-C is pressed.
+        interrupt: called when Ctrl-C is pressed.
         completer: completes prompts.
     """
 
@@ -96,27 +96,18 @@ class ChatScreen(ConsoleIO):
         unfinished: Callable[[], Sequence[Text]],
         status: Callable[[], str],
         settle: Callable[[], Sequence[Text]],
-        interrupted: Callable[[], None],
+        interrupt: Interrupt,
         completer: Completer,
     ) -> None:
-        super().__init__(stdout())
+        super().__init__(stdout(), interrupt)
         self._unfinished = unfinished
         self._status = status
         self._settle = settle
-        self._interrupted = interrupted
         self._waiting: list[Text] = []
         self._written = anyio.Event()
         self._terminal = anyio.Lock()
         """Held by output and by a question."""
-        self._answers_from = 0.0
-        self._multiline = False
         # The echo stays on the screen, not the prompt: it may have unfinished lines above it.
-        common: dict[str, Any] = {
-            "style": _STYLE,
-            "refresh_interval": REFRESH,
-            "erase_when_done": True,
-            "bottom_toolbar": self._toolbar,
-        }
         self._main: PromptSession[str] = PromptSession(
             history=_history(),
             completer=completer,
@@ -124,10 +115,11 @@ class ChatScreen(ConsoleIO):
             multiline=True,
             key_bindings=self._keys(),
             prompt_continuation=lambda width, *_: " " * width,
-            **common,
+            style=_STYLE,
+            refresh_interval=REFRESH,
+            erase_when_done=True,
+            bottom_toolbar=self._toolbar,
         )
-        keys = self._keys(asking=True)
-        self._answers: PromptSession[str] = PromptSession(key_bindings=keys, **common)
 
     # --- output ----------------------------------------------------------------------------------
 
@@ -165,8 +157,8 @@ class ChatScreen(ConsoleIO):
 
     # --- the prompt ------------------------------------------------------------------------------
 
-    def _message(self, *, asking: bool = False) -> ANSI:
-        lines = [] if asking else [*self._unfinished()][-_UNFINISHED:]
+    def _message(self) -> ANSI:
+        lines = [*self._unfinished()][-_UNFINISHED:]
         shown = painted(self.console, [clip(line, self.columns - 1) for line in lines])
         return ANSI(f"{shown}❯ ")
 
@@ -174,32 +166,22 @@ class ChatScreen(ConsoleIO):
         line = clip(Text(self._status(), "dim"), self.columns - 1)
         return ANSI(painted(self.console, [line]).rstrip("\n"))
 
-    def _keys(self, *, asking: bool = False) -> KeyBindings:
+    def _keys(self) -> KeyBindings:
         keys = KeyBindings()
 
         @keys.add("c-c")
         def _(event: KeyPressEvent) -> None:
-            self._interrupted()
-            if asking:
-                event.app.exit(exception=EOFError())
+            event.app.create_background_task(self._interrupt())
 
         @keys.add("enter")
         @keys.add("c-j")  # Enter that was pressed before the prompt was there
         def _(event: KeyPressEvent) -> None:
-            buffer = event.current_buffer
-            if asking and monotonic() < self._answers_from:
-                return
-            if asking and self._multiline:
-                buffer.newline()
-            elif asking or buffer.text.strip():
-                buffer.validate_and_handle()
+            if event.current_buffer.text.strip():
+                event.current_buffer.validate_and_handle()
 
         @keys.add("escape", "enter")
         def _(event: KeyPressEvent) -> None:
-            if asking and self._multiline:
-                event.current_buffer.validate_and_handle()
-            else:
-                event.current_buffer.newline()
+            event.current_buffer.newline()
 
         return keys
 
@@ -229,26 +211,15 @@ class ChatScreen(ConsoleIO):
         await self.flush()
         async with self._terminal:
             is_typing = self._main.app.is_running and bool(self._main.default_buffer.text)
+            self._is_new = True
             self._answers_from = monotonic() + (SETTLE if is_typing else 0.0)
             with set_app(self._main.app):
                 async with in_terminal():
                     yield
 
-    async def read(self, *, text: str = "", multiline: bool = False) -> str:
-        """Read an answer."""
-        self._multiline = multiline
-        answer = await self._answers.prompt_async(
-            lambda: self._message(asking=True),
-            default=text,
-            multiline=multiline,
-            handle_sigint=False,
-        )
-        put(self.console, *self.echo(answer))
-        return answer
-
     def close(self) -> None:
         """End the prompt and the question: the session is over."""
-        for prompts in (self._answers, self._main):
+        for prompts in filter(None, (self._prompts, self._main)):
             with suppress(Exception):  # it may just have ended
                 if prompts.app.is_running:
                     prompts.app.exit(exception=EOFError())

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import logging
 import os
+import shlex
 import sys
 from collections.abc import Sequence
+from difflib import get_close_matches
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -23,6 +25,15 @@ from .text import safe
 _QUIET = logging.NullHandler()
 _COMPLETE = "_CLAUDEWIRE_COMPLETE"
 """The variable by which a shell asks for completions."""
+_INSTEAD = {
+    "-p": "One task: claudewire run PROMPT; with --quiet it prints only the answer.",
+    "--print": "One task: claudewire run PROMPT; with --quiet it prints only the answer.",
+    "--dangerously-skip-permissions": "Allow everything: --mode bypassPermissions.",
+    "--yes": "Allow a tool: --allow RULE.",
+    "-y": "Allow a tool: --allow RULE.",
+    "-m": "The model: --model NAME.",
+}
+"""Advice for options of other programs."""
 EPILOG = """\b
 Most people begin with: claudewire run "Summarise README.md"
 No account yet? Add --cli simulated: an agent inside this command works on your files.
@@ -49,9 +60,7 @@ COMMANDS: dict[str, Command] = {
     "sessions": Command("Work", "List, read, search and archive conversations", "sessions:command"),
     "show": Command("The wire", "Show a recording: a timeline, or a page", "recordings:show"),
     "record": Command("The wire", "Record an SDK and its CLI", "recordings:record"),
-    "replay": Command(
-        "The wire", "Replay a recording, on screen or to an SDK", "recordings:replay"
-    ),
+    "replay": Command("The wire", "Replay a recording to an SDK", "recordings:replay"),
     "diff": Command("The wire", "Compare two recordings", "recordings:diff"),
     "lint": Command("The wire", "Check a recording", "recordings:check"),
     "schema": Command("The wire", "Print the JSON Schema of the wire", "schema:command"),
@@ -75,6 +84,20 @@ class LazyGroup(click.Group):
         module, _, name = COMMANDS[cmd_name].place.partition(":")
         loaded: click.Command = getattr(import_module(f".{module}", __package__), name)
         return loaded
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find a command; suggest another one for an unknown name."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            close = get_close_matches(args[0], COMMANDS, 1)
+            words = f"claudewire {close[0]}" if close else f"claudewire run {shlex.join(args)}"
+            words = {"help": "claudewire --help", "version": "claudewire --version"}.get(
+                args[0], words
+            )
+            raise click.UsageError(f"{error.message} Did you mean: {words}", ctx) from None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Show the table, without loading anything."""
@@ -158,7 +181,7 @@ def _usage(error: click.ClickException) -> int:
         click.echo(error.format_message(), err=True)
         return Exit.USAGE
     hint = "" if context is None else f"Try `{context.command_path} --help`."
-    report([error.format_message(), hint])
+    report([error.format_message(), _INSTEAD.get(getattr(error, "option_name", ""), hint)])
     return Exit.USAGE
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import platform
-import subprocess
 import sys
 import tempfile
 import time
@@ -25,7 +24,7 @@ from rich.table import Table
 from rich.text import Text
 
 from .._package import __version__
-from ..approvals import PermissionRequest, deny_everything
+from ..approvals import PermissionRequest
 from ..errors import CLINotFoundError, Error
 from ..hooks import Hooks
 from ..launch import CLI_VARIABLE, find_cli
@@ -42,22 +41,19 @@ from .text import counted, safe
 @click.command()
 @click.option("--cli", metavar="PATH", help='The CLI to check; "simulated" for the built-in one.')
 @click.option("--cwd", type=click.Path(file_okay=False, exists=True), help="The folder to check.")
-@click.option("--no-start", is_flag=True, help="Read files only; start nothing but --version.")
-@click.option("--real-turn", is_flag=True, help="Also ask the model for one word.")
+@click.option("--no-start", is_flag=True, help="Read files only; start nothing.")
 @click.option("-v", "--verbose", is_flag=True, help="Show all details.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(
-    cli: str | None, cwd: str | None, no_start: bool, real_turn: bool, verbose: bool, as_json: bool
-) -> int:
+def command(cli: str | None, cwd: str | None, no_start: bool, verbose: bool, as_json: bool) -> int:
     """Check that sessions work on this machine.
 
     The command starts the CLI with its own configuration and a scripted model on this machine: that
-    spends nothing, and neither uses nor changes your configuration. Only --real-turn calls the
-    model, with your login. Exit status: 0 without a problem, 1 with one, 7 without CLI.
+    spends nothing, and neither uses nor changes your configuration. For a turn of the real model,
+    use `claudewire run`. Exit status: 0 without a problem, 1 with one, 7 without CLI.
     """
     checks: list[Check] = []
     console, folder = stdout(), Path(cwd or ".").absolute()
-    for check in _checks(cli, folder, no_start=no_start, real_turn=real_turn):
+    for check in _checks(cli, folder, no_start=no_start):
         checks.append(check)
         if not as_json:
             _show(console, check, verbose)
@@ -69,17 +65,13 @@ def command(
     return Exit.NO_CLI if "cli" in problems else Exit.FAILED if problems else Exit.DONE
 
 
-def _checks(cli: str | None, folder: Path, *, no_start: bool, real_turn: bool) -> Iterator[Check]:
+def _checks(cli: str | None, folder: Path, *, no_start: bool) -> Iterator[Check]:
     missing = False
     for check in Environment(cli, folder).checks():
-        missing |= check.name in ("cli", "version") and check.status == "problem"
+        missing |= check.name == "cli" and check.status == "problem"
         yield check
-    if missing:
-        return
-    if not no_start:
+    if not (missing or no_start):
         yield from anyio.run(_probe, cli)
-    if real_turn:
-        yield anyio.run(_ask_model, cli, folder)
 
 
 _SIGNS = {
@@ -116,11 +108,6 @@ def _sum(checks: Sequence[Check], problems: Sequence[str]) -> Text:
 
 # --- files ---------------------------------------------------------------------------------------
 
-_SWEPT_AFTER = 30.0
-"""Days after which the CLI deletes a transcript, unless `cleanupPeriodDays` says otherwise."""
-_SOON = 7
-"""Days before the deletion from which to warn."""
-_DAY = 86400.0
 _KEYS = (
     "ANTHROPIC_API_KEY",
     "ANTHROPIC_AUTH_TOKEN",
@@ -144,7 +131,6 @@ class Environment:
         self._config = Path(given or Path.home() / ".claude")
         self._state = Path(given or Path.home()) / ".claude.json"
         self._settings: dict[Path, Any] = {}
-        self._unreadable: list[str] = []
 
     def checks(self) -> Iterator[Check]:
         """Make all checks. They write to no file."""
@@ -156,11 +142,9 @@ class Environment:
         yield self._login()
         yield self._trust()
         yield self._permissions()
-        yield self._hooks()
-        yield self._sweep()
 
     def _program(self) -> Iterator[Check]:
-        """Find the CLI, and get its version with an empty configuration."""
+        """Find the CLI."""
         if self._cli == "simulated":
             yield Check("cli", "info", "the simulated CLI, inside claudewire")
             return
@@ -173,45 +157,38 @@ class Environment:
         by_variable = os.environ.get(CLI_VARIABLE) and not self._cli
         how = f" (set by {CLI_VARIABLE})" if by_variable else ""
         yield Check("cli", "ok", " ".join(command) + how)
-        yield _version([*command, "--version"])
 
     def _configuration(self) -> Check:
-        folder = self._config
-        while not os.path.exists(folder):
-            folder = folder.parent
-        words = ""
+        folder = next(it for it in (self._config, *self._config.parents) if os.path.exists(it))
+        advice = "Make it yours (chown, chmod), or set CLAUDE_CONFIG_DIR."
         if not os.access(folder, os.W_OK | os.X_OK) or not os.path.isdir(folder):
             words = f"{folder} is not writable; the CLI would fail or hang silently"
-        elif os.path.exists(self._state) and not os.access(self._state, os.R_OK | os.W_OK):
-            words = f"{self._state} is not readable and writable"
-        if words:
-            advice = "Make it yours (chown, chmod), or set CLAUDE_CONFIG_DIR."
             return Check("config", "problem", words, advice)
         words = "writable" if folder == self._config else "does not exist yet; can be created"
         return Check("config", "ok", f"{self._config}, {words}")
 
     def _files(self) -> Check:
         """Read all files; the other checks use them."""
-        managed = Path(_MANAGED.get(sys.platform, _MANAGED["linux"]))
-        own = self._cwd / ".claude"
+        own, unreadable = self._cwd / ".claude", []
         places = (
+            Path(_MANAGED.get(sys.platform, _MANAGED["linux"])),
             self._config / "settings.json",
             own / "settings.json",
             own / "settings.local.json",
+            self._state,
         )
-        for path in (managed, *places, self._state):
+        for path in places:
             try:
                 data = json.loads(path.read_text(encoding="utf-8") or "{}")
+                self._settings[path] = data if isinstance(data, dict) else {}
             except (FileNotFoundError, NotADirectoryError):
                 continue
             except (OSError, ValueError) as error:
-                self._unreadable.append(f"{path}: {error}")
-                continue
-            self._settings[path] = data if isinstance(data, dict) else {}
-        if self._unreadable:
+                unreadable.append(f"{path}: {error}")
+        if unreadable:
             advice = "Repair the file, or move it away: the CLI ignores it or refuses to start."
-            words = f"{counted(len(self._unreadable), 'file')} of the CLI cannot be read"
-            return Check("settings", "problem", words, advice, self._unreadable)
+            words = f"{counted(len(unreadable), 'file')} of the CLI cannot be read"
+            return Check("settings", "problem", words, advice, unreadable)
         found = [str(path) for path in self._settings if path != self._state]
         words = counted(len(found), "settings file") if found else "no settings files"
         return Check("settings", "ok", words, details=found)
@@ -261,56 +238,14 @@ class Environment:
             words = f"settings allow every command without asking: {', '.join(broad)}"
             return Check("permissions", "warning", words, "Make the rule narrower.", rules)
         words = f"{counted(len(rules), 'rule')} of settings allow tools without asking"
-        words = words if rules else "settings allow no tool without asking"
         return Check("permissions", "ok", f"mode {mode}; {words}", details=rules)
 
-    def _hooks(self) -> Check:
-        for path, _ in self._values("disableAllHooks"):
-            words = f"{path} disables all hooks, also those of applications"
-            return Check("hooks", "warning", words, 'Remove "disableAllHooks" from it.')
-        events = [f"{path}: {', '.join(hooks)}" for path, hooks in self._values("hooks")]
-        if not events:
-            return Check("hooks", "ok", "no hooks in settings")
-        return Check("hooks", "info", "sessions run the hooks of settings, too", details=events)
 
-    def _sweep(self) -> Check:
-        """Report when the CLI deletes the oldest transcripts."""
-        days = next((float(it) for _, it in self._values("cleanupPeriodDays")), _SWEPT_AFTER)
-        files = (self._config / "projects").glob("*/*.jsonl")
-        ends = sorted(path.lstat().st_mtime + days * _DAY for path in files)
-        if not ends:
-            return Check("sweep", "ok", f"no transcripts; the CLI deletes them after {days:g} days")
-        first = time.strftime("%Y-%m-%d", time.localtime(ends[0]))
-        soon = sum(it < time.time() + _SOON * _DAY for it in ends)
-        if not soon:
-            words = f"{counted(len(ends), 'transcript')}; the CLI deletes the first on {first}"
-            return Check("sweep", "ok", words)
-        words = f"the CLI deletes {soon} of {len(ends)} transcripts within {_SOON} days"
-        advice = 'Keep them: claudewire sessions archive; or set "cleanupPeriodDays".'
-        return Check("sweep", "warning", f"{words}, from {first} on", advice)
-
-
-def _version(command: list[str]) -> Check:
+def version_check(printed: str) -> Check:
     """Compare the version of the CLI with the tested ones."""
-    try:
-        with tempfile.TemporaryDirectory(prefix="claudewire-doctor-") as folder:
-            done = subprocess.run(
-                command,
-                env={**os.environ, **_isolated(folder)},
-                cwd=folder,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                timeout=20.0,
-            )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return Check("version", "problem", f"`--version` failed: {error}")
-    printed = done.stdout.decode("utf-8", "replace").strip()
     version = parse_version(printed)
-    if done.returncode or not version:
-        words = f"`--version` exits with {done.returncode} and prints no version"
-        advice = "Try it yourself: it should print its version and exit."
-        details = [printed, *done.stderr.decode("utf-8", "replace").splitlines()]
-        return Check("version", "problem", words, advice, details)
+    if not version:
+        return Check("version", "warning", f"the CLI names no version, but {printed!r}")
     if version < parse_version(TESTED[0]):
         words = f"{printed}: older than {TESTED[0]}, the oldest supported version"
         return Check("version", "warning", words, "Update it: claude update")
@@ -365,9 +300,9 @@ async def _probe(cli: str | None) -> list[Check]:
     calls: list[str] = []
     with tempfile.TemporaryDirectory(prefix="claudewire-doctor-") as folder:
         async with ScriptedAPI(APIScript(default="Done.").on("Try it.", run, repeat)) as api:
-            handshake = await _handshake(_options(cli, folder, api.url, calls))
+            checks = await _handshake(_options(cli, folder, api.url, calls))
             is_simulated = not api.turns
-    return [handshake, *(() if handshake.status == "problem" else _judge(calls, is_simulated))]
+    return checks if checks[0].status == "problem" else [*checks, *_judge(calls, is_simulated)]
 
 
 def _options(cli: str | None, folder: str, url: str, calls: list[str]) -> Options:
@@ -404,7 +339,7 @@ def _options(cli: str | None, folder: str, url: str, calls: list[str]) -> Option
     )
 
 
-async def _handshake(options: Options) -> Check:
+async def _handshake(options: Options) -> list[Check]:
     """Hold the trial session, and time its start."""
     began = time.monotonic()
     try:
@@ -412,13 +347,16 @@ async def _handshake(options: Options) -> Check:
             async with Session(options) as session:
                 ready = time.monotonic() - began
                 await session.send("Try it.")
+                version = version_check(
+                    str(getattr(session.init_message, "claude_code_version", ""))
+                )
     except (Error, OSError) as error:  # a TimeoutError is an OSError
-        return _failed("handshake", error)
-    words = f"the CLI was ready after {ready:.2f} s"
+        return [_failed(error)]
+    words, found = f"the CLI was ready after {ready:.2f} s", version_check(str(version))
     if ready > _SLOW:
         advice = "A slow disk, a virus scanner, or a CLI that starts over the network?"
-        return Check("handshake", "warning", f"{words}, which is slow", advice)
-    return Check("handshake", "ok", words)
+        return [Check("handshake", "warning", f"{words}, which is slow", advice), found]
+    return [Check("handshake", "ok", words), found]
 
 
 def _judge(calls: list[str], is_simulated: bool) -> Iterator[Check]:
@@ -432,26 +370,9 @@ def _judge(calls: list[str], is_simulated: bool) -> Iterator[Check]:
             yield Check(name, "problem", f"not true: {finding}", advice, calls)
 
 
-async def _ask_model(cli: str | None, cwd: Path) -> Check:
-    """Ask the model for one word, with the user's own configuration and login."""
-    approver = deny_everything("This is only a trial.")
-    own: dict[str, Any] = {"max_turns": 1, "persist_session": False, "approver": approver}
-    began = time.monotonic()
-    try:
-        with anyio.fail_after(_LONGEST):
-            async with Session(Options(cli=cli, cwd=str(cwd), **own)) as session:
-                reply = await session.send("Answer with the word OK, and nothing else.")
-    except (Error, OSError) as error:
-        return _failed("real turn", error)
-    cost = f", {reply.cost_usd:.4f} USD" if reply.cost_usd is not None else ""
-    said = " ".join(reply.text.split())[:60]
-    words = f"the model answered {said!r} after {time.monotonic() - began:.2f} s{cost}"
-    return Check("real turn", "ok", words)
-
-
-def _failed(name: str, error: Exception) -> Check:
+def _failed(error: Exception) -> Check:
     message = str(getattr(error, "message", "") or error)
     if isinstance(error, TimeoutError):
         message = f"the session took more than {_LONGEST:g} s"
     advice = getattr(error, "advice", "") or "Start the CLI by hand, and read its output."
-    return Check(name, "problem", message, advice, stderr_of(error)[-5:])
+    return Check("handshake", "problem", message, advice, stderr_of(error)[-5:])

@@ -26,6 +26,9 @@ def main(argv: Sequence[str] | None = None) -> None:
         argv: the arguments; by default those of the process.
     """
     _prepare_standard_streams()
+    if sys.stdout is None:  # the answer would be lost
+        sys.stderr.write("claudewire: stdout is closed. Send it to a file, or to /dev/null.\n")
+        sys.exit(Exit.FAILED)
     arguments = sys.argv[1:] if argv is None else [*argv]
     try:
         from .commands import execute
@@ -40,11 +43,11 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def _prepare_standard_streams() -> None:
-    """Open the standard streams that are missing, and escape characters outside their encoding.
+    """Open a missing stdin and stderr, and escape characters outside the encoding of a stream.
 
     Without stdin, the next pipe to the CLI would get its number, and pass for it.
     """
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+    for name, mode in (("stdin", "r"), ("stderr", "w")):
         if getattr(sys, name) is None:  # a file gets the lowest free number: this one
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):

@@ -26,26 +26,22 @@ class Exit(IntEnum):
     BROKEN_PIPE = 141  # the program that reads the output has ended
 
 
-_WORDS = {
-    "cli=…": "--cli PATH",
-    'cli="simulated"': "--cli simulated",
-    "list() returns": "`claudewire sessions list` shows",
-    "archived() returns": "`claudewire sessions list --archived` shows",
-    "resume(id, cwd=…)": "--cwd DIR",
-    "(fork=True)": "(--fork)",
-    "format=…": "--format",
+_IN_A_SHELL = {
+    r"^(cli|cwd|dialect|model|output|resume)(?:\.|\b)(?=[: ])": r"--\1",
+    r"^(allow|ask|deny)\[\d+\]": r"--\1",
+    r"^max_turns\b": "--max-turns",
+    r"^permission_mode\b": "--mode",
+    r"^The limit cost_usd of a budget": "--budget",
+    r" If there is such a tool, give the rule as Rule\.parse\(.*\)": "",
+    r"cli=…": "--cli PATH",
+    r'cli="simulated"': "--cli simulated",
+    r"list\(\) returns": "`claudewire sessions list` shows",
+    r"archived\(\) returns": "`claudewire sessions list --archived` shows",
+    r"resume\(id, cwd=…\)": "--cwd DIR",
+    r"\(fork=True\)": "(--fork)",
+    r"format=…": "--format",
 }
-"""Words in the library's advice, and their form on the command line."""
-
-_FLAGS = {
-    **{name: f"--{name}" for name in ("cli", "cwd", "dialect", "model", "output", "resume")},
-    "max_turns": "--max-turns",
-    "permission_mode": "--mode",
-}
-"""Options that a message of the library can begin with, and their flags."""
-
-_OPTION = re.compile(rf"({'|'.join(_FLAGS)})(\.)?\b")
-
+"""Words of the library, and their form on the command line."""
 
 _BY_TYPE = {
     OptionsError: Exit.USAGE,
@@ -114,16 +110,16 @@ def stderr_of(error: BaseException) -> list[str]:
 
 def message_of(error: Any) -> str:
     """Return the message of an error; an option has its name on the command line."""
-    message: str = error.message
-    found = _OPTION.match(message) if isinstance(error, OptionsError) else None
-    if found is None:
-        return message
-    return f"{_FLAGS[found[1]]}{': ' if found[2] else ''}{message[found.end() :]}"
+    return in_a_shell(error.message) if isinstance(error, OptionsError) else str(error.message)
 
 
 def advice_of(error: Any) -> str:
     """Return the advice of an error in the words of the command line."""
-    advice: str = error.advice
-    for name, option in _WORDS.items():
-        advice = advice.replace(name, option)
-    return advice
+    return in_a_shell(error.advice)
+
+
+def in_a_shell(text: str) -> str:
+    """Say something of the library in the words of the command line."""
+    for pattern, words in _IN_A_SHELL.items():
+        text = re.sub(pattern, words, text)
+    return text

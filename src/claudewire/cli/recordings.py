@@ -26,7 +26,6 @@ from rich.text import Text
 from ..recordings import (
     Comparison,
     KindChange,
-    Latency,
     LineChange,
     Recording,
     RecordingTransport,
@@ -48,7 +47,6 @@ from .session_options import unused
 from .text import counted, duration, one_line, safe
 
 _KINDS = ("message", "request", "answer", "failure", "cancel", "bad line", "stderr", "end", "exit")
-_SIDES = {">": "application", "<": "CLI", "!": "CLI"}
 _ARROWS = {">": ("→", "code"), "<": ("←", "ok"), "!": ("!", "bad")}
 _FILE = click.argument("file", type=click.Path(dir_okay=False, allow_dash=True))
 
@@ -163,7 +161,7 @@ def _write_script(path: str, words: Sequence[str]) -> None:
     """
     sign = "# Made by claudewire."
     target = Path(path)
-    run = shlex.join([sys.executable, "-m", "claudewire.cli", *words])
+    run = shlex.join([sys.executable, "-m", "claudewire", *words])
     try:
         if os.path.exists(target) and sign not in target.read_text("utf-8", "replace"):
             raise CommandError(
@@ -191,8 +189,6 @@ def _write_script(path: str, words: Sequence[str]) -> None:
     metavar="KIND",
     help="Only lines of this kind: message, request, answer, failure, cancel, bad line, stderr…",
 )
-@click.option("--grep", metavar="TEXT", help="Only lines that contain this.")
-@click.option("--findings", is_flag=True, help="Only lines with findings of the linter.")
 @click.option("--raw", is_flag=True, help="Print the unchanged lines, too.")
 def show(file: str, html: str | None, **given: Any) -> None:
     """Show the recording FILE as a timeline of both directions.
@@ -205,51 +201,28 @@ def show(file: str, html: str | None, **given: Any) -> None:
     if html == "-":
         sys.stdout.write(page(timeline, Path(file).name))
     elif html is not None:
-        Path(html).write_text(page(timeline, Path(file).name), encoding="utf-8")
+        with open(html, "x", encoding="utf-8") as out:
+            out.write(page(timeline, Path(file).name))
         click.echo(f"Wrote {click.format_filename(html)}: open it in a browser.", err=True)
     else:
         _print(timeline, file, **given)
 
 
-def _is_selected(step: Step, only: Sequence[str], grep: str | None, findings: bool) -> bool:
-    if only and step.kind not in only:
-        return False
-    if grep and grep.lower() not in f"{step.name} {step.entry.text or step.summary}".lower():
-        return False
-    return bool(step.findings) or not findings
-
-
-def _print(timeline: Timeline, file: str, *, raw: bool, **given: Any) -> None:
+def _print(timeline: Timeline, file: str, *, only: Sequence[str], raw: bool) -> None:
     console = stdout()
     version = timeline.recording.header.get("cli_version")
     facts = [f"CLI {version}" if version else "", counted(len(timeline.steps), "line")]
     facts.append(duration(timeline.seconds))
     put(console, Text(safe(file), "heading"), safe(" · ".join(filter(None, facts))), "")
     for step, line in _lines(timeline, console):
-        if not _is_selected(step, **given):
+        if only and step.kind not in only:
             continue
         console.print(line)
         if raw and step.entry.line is not None:
             put(console, Text(f"         {safe(step.entry.text)}", "dim"))
-    if timeline.exchanges:
-        put(console, "")
-        console.print(_latency_table(timeline.latencies()))
     if timeline.findings:
         words = f"{counted(len(timeline.findings), 'finding')}: claudewire lint {safe(file)}"
         put(console, "", words)
-
-
-def _latency_table(latencies: Iterable[Latency]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
-    for name in ("", "name", "begun by"):
-        table.add_column(name, no_wrap=True, overflow="ellipsis")
-    for name in ("times", "median", "longest"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for it in latencies:
-        times = f"{it.count}" + (f" ({it.unanswered} open)" if it.unanswered else "")
-        durations = ["never" if it is None else duration(it) for it in (it.median, it.longest)]
-        table.add_row(it.kind, safe(it.name), _SIDES[it.by], times, *durations)
-    return table
 
 
 def _lines(timeline: Timeline, console: Console) -> Iterator[tuple[Step, Table]]:
@@ -281,21 +254,9 @@ def _lines(timeline: Timeline, console: Console) -> Iterator[tuple[Step, Table]]
 
 # --- replay --------------------------------------------------------------------------------------
 
-_LONGEST_WAIT = 3.0
-"""Seconds between two lines on the screen, however long the pause was."""
-
 
 @click.command(context_settings={"ignore_unknown_options": True, "allow_extra_args": True})
 @_FILE
-@click.option(
-    "--speed",
-    type=click.FloatRange(min=0),
-    default=1.0,
-    metavar="FACTOR",
-    help="1 is the recorded pace; 0 never waits.",
-)
-@click.option("--step", is_flag=True, help="Wait for Enter before each line; q ends.")
-@click.option("--as-cli", is_flag=True, help="Act as the CLI of an SDK, over stdin and stdout.")
 @click.option(
     "--match",
     type=click.Choice(["strict", "loose", "none"]),
@@ -304,47 +265,19 @@ _LONGEST_WAIT = 3.0
 )
 @click.option("--script", metavar="PATH", help="Write a program that replays, for an SDK.")
 @click.pass_context
-def replay(
-    ctx: click.Context,
-    /,
-    file: str,
-    speed: float,
-    step: bool,
-    as_cli: bool,
-    match: str,
-    script: str | None,
-) -> int:
-    """Replay the recording FILE: line by line on the terminal, at the recorded pace.
+def replay(ctx: click.Context, /, file: str, match: str, script: str | None) -> int:
+    """Act as a CLI that repeats the recording FILE over stdin and stdout, for an SDK.
 
-    With --as-cli the command is the CLI of an SDK instead. It writes each recorded line as soon as
-    the SDK has sent the recorded lines before it, compares the SDK's lines with the recording
-    (--match), and accepts the flags that an SDK gives its CLI.
+    The command writes each recorded line as soon as the SDK has sent the recorded lines before it,
+    compares the SDK's lines with the recording (--match), and accepts the flags that an SDK gives
+    its CLI. `claudewire show` prints a recording.
     """
-    if ctx.args and not (as_cli or script):
-        raise click.UsageError(f"No such option or argument: {ctx.args[0]}", ctx)
     recording = read(file)
-    if script is not None:
-        path = click.format_filename(Path(file).absolute())
-        _write_script(script, ["replay", path, "--as-cli", "--match", match])
-    elif as_cli:
+    if script is None:
         return _play(recording, ctx.args, match)
-    else:
-        _replay_here(recording, speed, by_step=step)
+    path = click.format_filename(Path(file).absolute())
+    _write_script(script, ["replay", path, "--match", match])
     return Exit.DONE
-
-
-def _replay_here(recording: Recording, speed: float, *, by_step: bool) -> None:
-    timeline, console = Timeline.of(recording), stdout()
-    before: float | None = None
-    for step, line in _lines(timeline, console):
-        if by_step:
-            typed = sys.stdin.readline()
-            if not typed or typed.strip().lower() == "q":
-                return
-        elif speed and before is not None:
-            time.sleep(min(max(0.0, step.t - before) / speed, _LONGEST_WAIT))
-        before = step.t
-        console.print(line)
 
 
 def _play(recording: Recording, flags: Sequence[str], match: Any) -> int:

@@ -7,12 +7,14 @@ activities and checks are shown as text.
 from __future__ import annotations
 
 import inspect
+import json
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import msgspec
 
+from .errors import Exit, advice_of, exit_for, message_of
 from .text import duration, safe
 
 
@@ -50,7 +52,7 @@ class ToolStarted(msgspec.Struct, tag="tool_started", tag_field="type", frozen=T
     depth: int = 0
 
 
-class ToolEnded(msgspec.Struct, tag="tool_ended", tag_field="type", frozen=True, kw_only=True):
+class ToolEnded(ToolStarted, tag="tool_ended", tag_field="type", frozen=True, kw_only=True):
     """The result of a tool, with the fields of its call.
 
     Attributes:
@@ -61,16 +63,11 @@ class ToolEnded(msgspec.Struct, tag="tool_ended", tag_field="type", frozen=True,
         text: the result as the model sees it.
     """
 
-    id: str
-    name: str
-    subject: str
     ok: bool
     denied: bool
     seconds: float
     summary: str
     text: str
-    agent: str | None = None
-    depth: int = 0
 
 
 class Decided(msgspec.Struct, tag="decision", tag_field="type", frozen=True, kw_only=True):
@@ -113,6 +110,17 @@ class ErrorReport(msgspec.Struct, frozen=True, kw_only=True):
     cause: str | None = None
     advice: str = ""
     retryable: bool = False
+
+    @classmethod
+    def of(cls, error: Any) -> ErrorReport:
+        """Report an error with a message."""
+        cause = getattr(error, "cause", None)
+        return cls(
+            message=message_of(error),
+            cause=None if cause is None else str(cause),
+            advice=advice_of(error),
+            retryable=getattr(error, "retryable", False),
+        )
 
 
 Outcome = Literal[
@@ -164,6 +172,17 @@ class RunReport(msgspec.Struct, tag="result", tag_field="type", frozen=True, kw_
     error: ErrorReport | None = None
 
 
+def outcome_of(exit: Exit) -> Outcome:
+    """Return the word for a status."""
+    return cast("Outcome", exit.name.lower())
+
+
+def failed(error: Exception) -> RunReport:
+    """Report an error before the task."""
+    exit = exit_for(error)
+    return RunReport(outcome=outcome_of(exit), exit_code=int(exit), error=ErrorReport.of(error))
+
+
 Activity = TextPiece | ToolStarted | ToolEnded | Decided | Notice
 """One step of a task."""
 
@@ -199,17 +218,8 @@ class DoctorReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def print_json(report: Any) -> None:
-    """Print a report to stdout, formatted. Characters outside UTF-8 are replaced."""
-    encoded = msgspec.json.encode(_clean(msgspec.to_builtins(report)))
-    sys.stdout.write(msgspec.json.format(encoded, indent=2).decode() + "\n")
-
-
-def _clean(value: Any) -> Any:
-    if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode()
-    if isinstance(value, dict):
-        return {_clean(name): _clean(inner) for name, inner in value.items()}
-    return [_clean(item) for item in value] if isinstance(value, list) else value
+    """Print a report to stdout, formatted."""
+    sys.stdout.write(as_json(report, indent=2) + "\n")
 
 
 def schema_of(printed: Any) -> dict[str, Any]:
@@ -280,13 +290,18 @@ def answer_of(report: RunReport) -> str:
     """Return the answer: the output if there is one, otherwise the text."""
     if report.output is None:
         return report.text
-    plain: Any = msgspec.to_builtins(report.output)
-    return msgspec.json.format(msgspec.json.encode(plain), indent=2).decode()
+    return as_json(report.output, indent=2)
 
 
-def as_json(item: Activity | RunReport) -> str:
-    """Write an activity or a report as one line of JSON."""
-    return msgspec.json.encode(item).decode()
+def as_json(item: Any, *, indent: int | None = None) -> str:
+    """Write JSON, on one line without an indent. It stays valid in any encoding of stdout."""
+    encoding = (sys.stdout.encoding or "utf-8").lower().replace("-", "")
+    return json.dumps(
+        msgspec.to_builtins(item),
+        ensure_ascii=encoding != "utf8",
+        indent=indent,
+        separators=None if indent else (",", ":"),
+    )
 
 
 def summary_of(report: RunReport) -> list[str]:

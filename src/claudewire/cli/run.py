@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+from ..errors import Error
 from .commands import report
 from .errors import CommandError, Exit
 from .session_options import connect_for, session_arguments, session_options, time
@@ -19,7 +19,7 @@ from .session_options import connect_for, session_arguments, session_options, ti
 if TYPE_CHECKING:
     from ..content import Prompt
     from .reports import Form, RunReport
-    from .terminal_view import TextView
+    from .terminal_view import Interrupt, TextView
 
 EXITS = (
     "Exit status: 0 done, 1 failed, 2 usage, 3 denied, 4 needs a person, 5 budget, "
@@ -28,6 +28,9 @@ EXITS = (
 
 STALL = 300.0
 """Seconds of silence that end a task: longer than a model thinks before its first word."""
+
+LONGEST_INPUT = 32_000_000
+"""Characters of stdin: the API takes no longer prompt."""
 
 _FILE = click.Path(dir_okay=False)
 _FORMS = ("json", "stream-json", "quiet")
@@ -56,12 +59,23 @@ def command(prompt: tuple[str, ...], **given: Any) -> int:
     The answer goes to stdout, everything else to stderr. On a terminal the command asks you before
     the CLI does anything that no rule allows; elsewhere it denies that.
     """
+    form = _form_of(given)
+    try:
+        return _run(prompt, form, given)
+    except (CommandError, Error) as error:  # before the task
+        if form in ("json", "stream-json"):
+            from .reports import DataView, failed
+
+            DataView(form).finish(failed(error))
+        raise
+
+
+def _run(prompt: tuple[str, ...], form: Form, given: dict[str, Any]) -> int:
     import anyio
 
     from ..options import Options, StallTimeouts
     from .task import Task
 
-    form = _form_of(given)
     text = read_prompt(prompt, given["image"])
     arguments = session_arguments(given)
     if given["output"] is not None:
@@ -87,7 +101,6 @@ def command(prompt: tuple[str, ...], **given: Any) -> int:
         ask=partial(_asking, view) if attended else None,
         connect=connect_for(given["record"], options),
         timeout=given["timeout"],
-        removed={rule for rule in given["deny"] if "(" not in rule},
         denied_ok=given["denied"] == "ok",
     )
     done = anyio.run(task.run)
@@ -104,7 +117,7 @@ def _form_of(given: dict[str, Any]) -> Form:
     return cast("Form", forms[0] if forms else "text")
 
 
-def _asking(view: TextView, interrupt: Callable[[], Awaitable[None]]) -> Any:
+def _asking(view: TextView, interrupt: Interrupt) -> Any:
     """Make the approver that asks the person at the terminal."""
     from ..approvals import Terminal
     from .terminal_view import ViewIO
@@ -154,7 +167,7 @@ def read_prompt(words: tuple[str, ...], images: tuple[str, ...] = ()) -> Prompt:
             "There is no prompt.",
             advice='Write one: claudewire run "Summarise README.md"; or - to read it from stdin.',
         )
-    text = " ".join(sys.stdin.read() if word == "-" else word for word in words or ("-",)).strip()
+    text = " ".join(_input() if word == "-" else word for word in words or ("-",)).strip()
     if not text:
         raise CommandError("The prompt is empty.")
     if not images:
@@ -162,6 +175,13 @@ def read_prompt(words: tuple[str, ...], images: tuple[str, ...] = ()) -> Prompt:
     from ..content import image
 
     return [text, *map(image, images)]
+
+
+def _input() -> str:
+    text = sys.stdin.read(LONGEST_INPUT + 1)
+    if len(text) > LONGEST_INPUT:
+        raise CommandError(f"stdin has more than {LONGEST_INPUT:,} characters.")
+    return text
 
 
 def _read_schema(given: str) -> dict[str, Any]:

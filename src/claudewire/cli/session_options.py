@@ -57,7 +57,12 @@ _OPTIONS = (
         metavar="MODE",
         help=f"One of {', '.join(MODES)}.",
     ),
-    click.option("--max-turns", type=int, metavar="N", help="Maximum number of model calls."),
+    click.option(
+        "--max-turns",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Maximum number of model calls.",
+    ),
     click.option("--budget", type=float, metavar="USD", help="Maximum cost in dollars."),
     click.option("--resume", metavar="ID", help="Continue this conversation."),
     click.option(
@@ -98,6 +103,13 @@ def session_arguments(given: dict[str, Any]) -> OptionsDict:
         raise CommandError("--resume and --continue exclude each other; give one of them")
     if given["fork_session"] and not (given["resume"] or given["continue_conversation"]):
         raise CommandError("--fork needs a conversation: add --resume or --continue")
+    if given["model"] is not None and len(given["model"].split()) != 1:
+        raise CommandError(f"--model must be one name, got {given['model']!r}")
+    for name in ("allow", "ask", "deny"):
+        for rule in given[name]:
+            if "," in re.sub(r"\(.*\)", "", rule):
+                advice = f"Repeat the option: --{name} Read --{name} Write."
+                raise CommandError(f"--{name} takes one rule, got {rule!r}", advice=advice)
     from ..options import OptionsDict
     from ..tracking import Budget
 
@@ -154,5 +166,4 @@ async def _recorded(options: Options, path: Path, launch: Launch) -> Transport:
         transport: Transport = SimulatedCLI(dialect=dialect)  # the session starts it
     else:
         transport = await spawn(launch)
-    # After `/fork` there is a recording already.
-    return RecordingTransport(transport, unused(path), header={"argv": [*launch.argv]})
+    return RecordingTransport(transport, path, header={"argv": [*launch.argv]})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from collections.abc import Iterator, Sequence
@@ -11,16 +10,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
-import anyio
 import click
 import msgspec
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ..transcripts import AssistantEntry, Entry, Hit, SessionInfo, Transcripts, UserEntry
-from ..wire import TextBlock, ToolUseBlock
-from .console import clip, is_rich, markdown_lines, put, stdout, wrapped
+from ..transcripts import Hit, SessionInfo, StoreError, Transcripts
+from .console import clip, is_rich, markdown_lines, put, stdout
+from .errors import CommandError, advice_of
 from .reports import print_json
 from .text import counted, one_line, safe
 
@@ -69,11 +67,24 @@ def _time(text: str) -> datetime:
         raise click.BadParameter(f"{text!r} is not a time; {advice}") from None
 
 
-@click.group()
-@click.option("--config-dir", metavar="DIR", help="The CLI's configuration; default: ~/.claude.")
+class _Sessions(click.Group):
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except StoreError as error:  # a query or a name that does not fit
+            raise CommandError(error.message, advice=advice_of(error)) from error
+
+
+@click.group(cls=_Sessions)
+@click.option(
+    "--config-dir",
+    type=click.Path(exists=True, file_okay=False),
+    metavar="DIR",
+    help="The CLI's configuration; default: ~/.claude.",
+)
 @click.pass_context
 def command(ctx: click.Context, /, config_dir: str | None) -> None:
-    """List, read, search, export, follow, resume and archive conversations.
+    """List, read, search, export, resume and archive conversations.
 
     ID is the id of a conversation, or the beginning of its id.
     """
@@ -147,19 +158,18 @@ def _print_list(found: Sequence[SessionInfo], as_json: bool) -> None:
 
 @command.command("show", short_help="Show a conversation.")
 @click.argument("id")
-@click.option("--branch", metavar="UUID", help="A line on the branch to show.")
 @_JSON
 @click.pass_context
-def show_session(ctx: click.Context, /, id: str, branch: str | None, as_json: bool) -> None:
+def show_session(ctx: click.Context, /, id: str, as_json: bool) -> None:
     """Show the conversation ID: prompts, answers, tools and results."""
     store, console = _store(ctx), stdout()
     if as_json:
         transcript = store.open(id)
-        lines = [entry.raw for entry in transcript.conversation(branch)]
+        lines = [entry.raw for entry in transcript.conversation()]
         print_json(TranscriptReport(session=transcript.info, lines=lines))
         return
     with TemporaryDirectory() as folder:
-        path = store.export(id, Path(folder, "page.md"), branch=branch, redact=False)
+        path = store.export(id, Path(folder, "page.md"), redact=False)
         text = path.read_text(encoding="utf-8")
     if is_rich(sys.stdout):
         put(console, *markdown_lines(text, console.width))
@@ -178,6 +188,8 @@ def search_sessions(
 ) -> None:
     """Search all conversations for QUERY: words, "a phrase", role:user, project:NAME."""
     text, console = " ".join(query), stdout()
+    if text.count('"') % 2:
+        raise CommandError(f"A quotation mark is missing in {text}")
     with Transcripts(ctx.obj, tool_output=tools) as store:
         hits = store.search(text, limit=limit)
     if as_json:
@@ -187,21 +199,6 @@ def search_sessions(
         put(console, *_hit(console, hit))
     if not hits:
         click.echo("No matches.", err=True)
-
-
-@command.command("tail", short_help="Follow a conversation in another process.")
-@click.argument("id")
-@click.option("--from-start", is_flag=True, help="Show the conversation so far, too.")
-@click.pass_context
-def tail_session(ctx: click.Context, /, id: str, from_start: bool) -> None:
-    """Follow the conversation ID while another process continues it. Ctrl-C ends this."""
-    anyio.run(_tail, _store(ctx), id, from_start)
-
-
-async def _tail(store: Transcripts, id: str, from_start: bool) -> None:
-    console = stdout()
-    async for entry in store.open(id).tail(from_start=from_start):
-        put(console, *_lines(console, entry))
 
 
 # --- changing ------------------------------------------------------------------------------------
@@ -225,6 +222,8 @@ def export_session(
 ) -> None:
     """Write the conversation ID to FILE: .html, .md, .jsonl, or .zip with everything."""
     redact, tool_output = not keep_secrets, not no_tool_output
+    if not (folder := Path(file).absolute().parent).is_dir():
+        raise CommandError(f"There is no folder {folder}")
     path = _store(ctx).export(id, file, redact=redact, tool_output=tool_output, **given)
     click.echo(f"Wrote {click.format_filename(path)}.", err=True)
 
@@ -296,19 +295,3 @@ def _hit(console: Console, hit: Hit) -> Iterator[Text]:
 
 def _flat(text: str) -> str:
     return safe(text.replace("\n", " ").replace("\t", " "))
-
-
-# --- a conversation ------------------------------------------------------------------------------
-
-
-def _lines(console: Console, entry: Entry) -> Iterator[Text]:
-    """Yield prompts, answers and tool uses; nothing for other lines of the transcript."""
-    if isinstance(entry, UserEntry) and entry.is_prompt:
-        yield from (Text(), *wrapped(f"> {entry.text}", console.width, "strong"))
-    elif isinstance(entry, AssistantEntry):
-        for block in entry.blocks:
-            if isinstance(block, TextBlock) and block.text.strip():
-                yield from (Text(), *wrapped(block.text.strip("\n"), console.width))
-            elif isinstance(block, ToolUseBlock):
-                used = f"{block.name} {json.dumps(block.input, ensure_ascii=False)}"
-                yield Text(f"  ▸ {one_line(used, console.width - 4)}")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Callable
 from contextlib import suppress
 from time import monotonic
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
@@ -15,8 +15,8 @@ from ..errors import BudgetExceeded, Error
 from ..session import Session
 from ..tracking import BudgetWatch
 from .activity import Progress, doing_of, receipt_words
-from .errors import Exit, advice_of, exit_for, message_of
-from .reports import ErrorReport, RunReport
+from .errors import Exit, exit_for
+from .reports import ErrorReport, RunReport, outcome_of
 
 if TYPE_CHECKING:
     from ..approvals import ApprovalRequest, PolicyLike
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from ..launch import Connect
     from ..options import Options
     from ..session import Reply, Turn
-    from .reports import Outcome, View
+    from .reports import View
+    from .terminal_view import Interrupt
 
 MAY_STOP = 10.0
 """Seconds that a turn has to stop after an interrupt, before the CLI is ended."""
@@ -74,7 +75,6 @@ class Task:
             denied.
         connect: replaces the process of the CLI.
         timeout: seconds that the task may take.
-        removed: tools that the CLI does not have because a rule denies them.
         denied_ok: whether denied tools leave the exit status 0.
     """
 
@@ -84,17 +84,16 @@ class Task:
         options: Options,
         view: View,
         *,
-        ask: Callable[[Callable[[], Awaitable[None]]], Any] | None = None,
+        ask: Callable[[Interrupt], Any] | None = None,
         connect: Connect | None = None,
         timeout: float | None = None,
-        removed: Collection[str] = (),
         denied_ok: bool = False,
     ) -> None:
         self._prompt = prompt
         self._view = view
         self._timeout = timeout
         self._denied_ok = denied_ok
-        self._progress = Progress(view, removed)
+        self._progress = Progress(view, options.policy)
         self._approver: Any = NoPerson(options.policy) if ask is None else ask(self._press)
         options = options.replace(approver=self._approver, audit=self._progress.decided)
         self._session: Session[Any] = Session(options, transport=connect)
@@ -209,14 +208,8 @@ class Task:
 
     def _report(self, seconds: float) -> RunReport:
         fields: dict[str, Any] = {}
-        if isinstance(error := self._error, Error):
-            cause = getattr(error, "cause", None)
-            fields["error"] = ErrorReport(
-                message=message_of(error),
-                cause=None if cause is None else str(cause),
-                advice=advice_of(error),
-                retryable=error.retryable,
-            )
+        if isinstance(self._error, Error):
+            fields["error"] = ErrorReport.of(self._error)
         if (reply := self._reply) is not None:
             fields |= {
                 "text": reply.text,
@@ -228,7 +221,7 @@ class Task:
             }
         exit = self._exit()
         return RunReport(
-            outcome=cast("Outcome", exit.name.lower()),
+            outcome=outcome_of(exit),
             exit_code=int(exit),
             seconds=round(seconds, 3),
             decisions=self._progress.decisions,

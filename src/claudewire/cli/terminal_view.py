@@ -7,7 +7,7 @@ and copying work as usual.
 from __future__ import annotations
 
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal, TextIO, cast
@@ -47,6 +47,9 @@ from .text import duration, one_line
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+Interrupt = Callable[[], Coroutine[Any, Any, None]]
+"""Called for Ctrl-C."""
+
 TICK = 0.1
 """Seconds between two drawings of the changing lines."""
 
@@ -83,14 +86,14 @@ class Drawing:
         self.since = monotonic()
         if isinstance(activity, TextPiece):
             return [] if activity.agent else self._text(activity)
+        if isinstance(activity, ToolEnded):
+            return self._ended(activity)
         if isinstance(activity, ToolStarted):
             self._running[activity.id] = activity, self.since
             if activity.name not in _AGENTS:
                 return self.end_text()
             sign = Text("▸", "dim")
             return self._after_text([self._entry(sign, activity)])  # its own tools follow
-        if isinstance(activity, ToolEnded):
-            return self._ended(activity)
         if isinstance(activity, Notice):
             return self.notice(activity.text)
         if activity.by == "approver":
@@ -138,7 +141,7 @@ class Drawing:
         self._last = "entry"
         return [*self.end_text(), *gap, *lines]
 
-    def _entry(self, sign: Text, tool: ToolStarted | ToolEnded, *more: str) -> Text:
+    def _entry(self, sign: Text, tool: ToolStarted, *more: str) -> Text:
         """Write a line that fits: mark, name, subject, and remarks about it."""
         width, subject = self._console.width - 1, tool.subject
         head = Text("  " * (tool.depth + 1)).append_text(sign).append(" ")
@@ -282,17 +285,23 @@ class TextView(View):
 
 
 class ConsoleIO(TerminalIO):
-    """Asks on the terminal of a console.
+    """Asks on the terminal of a console, where prompt_toolkit reads.
 
     Args:
         console: the terminal.
+        interrupt: called when the person presses Ctrl-C instead of answering.
     """
 
     can_edit = True
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, interrupt: Interrupt) -> None:
         super().__init__()
         self.console: Console = console
+        self._interrupt = interrupt
+        self._prompts: Any = None
+        self._is_new = True
+        self._answers_from = 0.0
+        """No Enter counts before: it was meant for other text."""
 
     @property
     def columns(self) -> int:
@@ -307,45 +316,34 @@ class ConsoleIO(TerminalIO):
         """Render Markdown."""
         return painted(self.console, markdown_lines(text, width)).splitlines()
 
-
-class ViewIO(ConsoleIO):
-    """Asks on the terminal of a view: prompt_toolkit reads, and the view holds its output back.
-
-    Args:
-        view: shows the task.
-        interrupt: called when the person presses Ctrl-C instead of answering.
-    """
-
-    def __init__(self, view: TextView, interrupt: Callable[[], Awaitable[None]]) -> None:
-        super().__init__(view.console)
-        self._view = view
-        self._interrupt = interrupt
-        self._prompts: Any = None
-        self._is_new = True
-
-    def asking(self) -> AbstractAsyncContextManager[None]:
-        """Stop drawing."""
-        self._is_new = True
-        return self._view.asking()
-
     async def read(self, *, text: str = "", multiline: bool = False) -> str:
         """Read a line, or several."""
-        from prompt_toolkit import PromptSession
-        from prompt_toolkit.input import create_input
-        from prompt_toolkit.output import create_output
-
         if self._prompts is None:
-            output = create_output(cast("TextIO", self.console.file))
-            self._prompts = PromptSession(input=create_input(always_prefer_tty=True), output=output)
+            self._prompts = self._prompt_session()
         if self._is_new:
             self._forget()
-        sign = "" if multiline else "❯ "
         try:
-            typed: str = await self._prompts.prompt_async(sign, default=text, multiline=multiline)
+            typed: str = await self._prompts.prompt_async(
+                "" if multiline else "❯ ", default=text, multiline=multiline, handle_sigint=False
+            )
         except KeyboardInterrupt:
             await self._interrupt()
             raise EOFError("Ctrl-C was pressed") from None
         return typed
+
+    def _prompt_session(self) -> Any:
+        from prompt_toolkit import PromptSession
+        from prompt_toolkit.filters import Condition
+        from prompt_toolkit.input import create_input
+        from prompt_toolkit.key_binding import KeyBindings
+        from prompt_toolkit.output import create_output
+
+        keys = KeyBindings()
+        is_too_early = Condition(lambda: monotonic() < self._answers_from)
+        keys.add("enter", filter=is_too_early)(lambda event: None)
+        output = create_output(cast("TextIO", self.console.file))
+        reader = create_input(always_prefer_tty=True)
+        return PromptSession[str](input=reader, output=output, key_bindings=keys)
 
     def _forget(self) -> None:
         """Drop everything typed before the question: it is no answer to it."""
@@ -354,3 +352,21 @@ class ViewIO(ConsoleIO):
         self._is_new = False
         self._prompts.input.flush_keys()
         termios.tcflush(self._prompts.input.fileno(), termios.TCIFLUSH)
+
+
+class ViewIO(ConsoleIO):
+    """Asks on the terminal of a view, which holds its output back.
+
+    Args:
+        view: shows the task.
+        interrupt: called when the person presses Ctrl-C instead of answering.
+    """
+
+    def __init__(self, view: TextView, interrupt: Interrupt) -> None:
+        super().__init__(view.console, interrupt)
+        self._view = view
+
+    def asking(self) -> AbstractAsyncContextManager[None]:
+        """Stop drawing."""
+        self._is_new = True
+        return self._view.asking()

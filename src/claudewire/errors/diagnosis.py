@@ -20,7 +20,7 @@ _API_ERROR = re.compile(
 _KILLED_ADVICE = "The system may have killed it for lack of memory: see its log (dmesg)."
 _CRASHES = frozenset(["SIGSEGV", "SIGBUS", "SIGILL", "SIGABRT", "SIGFPE", "SIGTRAP"])
 _SUBTYPES = {
-    "error_max_turns": "The turn reached its limit of steps (max_turns)",
+    "error_max_turns": "The turn reached its limit of model calls (max_turns)",
     "error_max_budget_usd": "The turn reached its limit of cost (max_budget_usd)",
     "error_max_structured_output_retries": "The model did not produce output of the required form",
     "error_during_execution": "The turn failed, or was interrupted",
@@ -142,7 +142,8 @@ def _by_exit(evidence: Evidence) -> Diagnosis:
             return Diagnosis(Cause.OUT_OF_MEMORY, message, "Give it more memory.")
         case int(code) if 128 < code < 128 + signal.NSIG:
             return _by_signal(code - 128)
-    return Diagnosis(Cause.EXITED, "The CLI has exited")
+    advice = "Try its --version: is it the claude CLI?"
+    return Diagnosis(Cause.EXITED, f"The CLI has exited with status {evidence.exit_code}", advice)
 
 
 def _by_signal(number: int) -> Diagnosis:

@@ -111,18 +111,19 @@ class _CLIRelatedError(Error):
     """An error that also shows the exit and the stderr of the CLI."""
 
     _retryable = False
+    _cause = Cause.UNKNOWN
 
     def __init__(
         self,
         message: str,
         *,
-        cause: Cause = Cause.UNKNOWN,
+        cause: Cause | None = None,
         code: str | None = None,
         evidence: Evidence | None = None,
         advice: str = "",
     ) -> None:
         super().__init__(message, evidence=evidence, advice=advice)
-        self.cause = cause
+        self.cause: Cause = cause or self._cause
         self.code = code
 
     @property
@@ -234,6 +235,8 @@ class TurnCancelled(TurnError):
 
 class BudgetExceeded(TurnError):
     """A limit of the application was reached, so the turn was interrupted."""
+
+    _cause = Cause.LIMIT_REACHED
 
 
 class TurnStalled(TurnError):

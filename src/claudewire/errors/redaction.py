@@ -9,11 +9,13 @@ A secret that has neither form nor name is not recognised.
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 from .secrets import (
     EMAIL,
@@ -24,6 +26,7 @@ from .secrets import (
     is_reference,
     is_secret,
     named_values,
+    without_escapes,
 )
 
 Redact = Callable[[str], str]
@@ -42,6 +45,8 @@ LONGEST_SECRET = 20_000
 """Characters of a secret that is found at the end of a piece."""
 MOST_BLOCKS = 64
 """Blocks that are written at the same time, by the model and its subagents."""
+MOST_REMEMBERED = 10_000
+"""Secrets whose placeholders are remembered."""
 MOST_KEY_LINES = 200
 """Lines of a private key."""
 
@@ -112,7 +117,7 @@ class Redactor:
         """
         whole, place = before + text, len(before)
         found = list(self._find(whole))
-        if (cut := OPEN_TOKEN.search(before)) is not None:
+        if (cut := OPEN_TOKEN.search(without_escapes(before))) is not None:
             run = _RUN.match(text)
             found.append(_Secret(cut.start(), place + (run.end() if run else 0), "key"))
         return self._replace(whole, found, place)
@@ -163,11 +168,12 @@ class Redactor:
         for kind, pattern in self._fixed.items():
             yield from (_Secret(*match.span(), kind) for match in pattern.finditer(text))
         yield from (_Secret(*match.span(), "email") for match in EMAIL.finditer(text))
-        for pattern in PATTERNS:
-            for match in pattern.finditer(text):
-                yield _Secret(*match.span(pattern.groups), "key")
-        for start, end in named_values(text):
-            yield _Secret(start, end, "key")
+        for read in {text, without_escapes(text)}:
+            for pattern in PATTERNS:
+                for match in pattern.finditer(read):
+                    yield _Secret(*match.span(pattern.groups), "key")
+            for start, end in named_values(read):
+                yield _Secret(start, end, "key")
 
     def _replace(self, text: str, found: Iterable[_Secret], done: int = 0) -> str:
         """Replace secrets; leave out the text before `done`."""
@@ -186,6 +192,8 @@ class Redactor:
             return secret
         secret = self._known.get(secret, secret)
         if secret not in self._placeholders:
+            if len(self._placeholders) >= MOST_REMEMBERED:
+                del self._placeholders[next(iter(self._placeholders))]
             self._count[kind] += 1
             self._placeholders[secret] = f"<{kind}-{self._count[kind]}>"
         return self._placeholders[secret]
@@ -247,7 +255,7 @@ def redact(
 
 
 def _known_secrets(variables: Mapping[str, str], extra: Iterable[str]) -> dict[str, str]:
-    """Return strings to search for, in their plain and their JSON form, with their secrets."""
+    """Return strings to search for: plain, in JSON, in URLs and in base64, with their secrets."""
     named = [
         value
         for name, value in variables.items()
@@ -255,7 +263,9 @@ def _known_secrets(variables: Mapping[str, str], extra: Iterable[str]) -> dict[s
     ]
     known: dict[str, str] = {}
     for secret in filter(None, [*named, *extra]):
-        known |= {secret: secret, json.dumps(secret)[1:-1]: secret}
+        encoded = base64.b64encode(secret.encode("utf-8", "surrogatepass")).decode().rstrip("=")
+        forms = (secret, json.dumps(secret)[1:-1], quote(secret, "", errors="replace"), encoded)
+        known |= dict.fromkeys(forms, secret)
     return known
 
 

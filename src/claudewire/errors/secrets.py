@@ -17,7 +17,8 @@ _PREFIXES = (
     r"|rk_(?:live|test)_|whsec_|shp(?:at|ca|pa|ss)_|sq0[a-z]{3}-"
     r"|xox[a-z]-|xoxe\.xoxp-|xapp-|SG\.|xkeysib-|gl(?:sa|c)_|sntry[su]_|AT[AC]TT3|ATBB"
     r"|lin_(?:api|oauth)_|ntn_|secret_|figd_|PMAK-|NRAK-|CFPAT-|pat-(?:na|eu)1-|phx_"
-    r"|AGE-SECRET-KEY-1|ops_eyJ|ey[JA]|ewo"  # the last are JSON in base64, as in a JSON Web Token
+    r"|AGE-SECRET-KEY-1|IQoJb3JpZ2luX2Vj|vercel_blob_rw_|AQ\.|ops_eyJ"
+    r"|ey[JA]|ewo"  # JSON in base64, as in a JSON Web Token
 )
 _REST = r"[\w.+/=~-]"
 _MOST = 4000
@@ -45,6 +46,25 @@ PRIVATE_KEY = re.compile(
 )
 END_OF_PRIVATE_KEY = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
 
+# --- escapes -------------------------------------------------------------------------------------
+
+_ESCAPE = re.compile(
+    r"(?:\x1b|\\(?:x1b|u001b|033|e|E))(?:\[[0-9:;<=>?]{0,40}[@-~]|\([0-9A-B])"
+    r"|(?:\x9b|\\(?:x9b|u009b))[0-9;]{0,40}m|\\(?:u00([0-9a-fA-F]{2})|x([0-9a-fA-F]{2})|[abefnrtv0])|[%=]([0-9A-F]{2}|[0-9a-f]{2})"
+)
+
+
+def without_escapes(text: str) -> str:
+    """Put what an escape stands for in its place, padded to its length; a letter stays escaped."""
+    return _ESCAPE.sub(_decoded, text)
+
+
+def _decoded(escape: re.Match[str]) -> str:
+    digits = escape[1] or escape[2] or escape[3]
+    character = chr(int(digits, 16)) if digits else " "
+    return escape[0] if character.isalnum() else character.ljust(len(escape[0]))
+
+
 # --- names ----------------------------------------------------------------------------------------
 
 _KEYS = (
@@ -61,6 +81,12 @@ _HARMLESS_NAME = re.compile(
     r"(?:progress|first|last|per|next|page|paging|continuation|sync|max|cache|stop|eos|bos|pad"
     r"|special|public[_-]?key)[_ -]?token\Z"
 )
+_HARMLESS_VALUES = {
+    "pwd": re.compile("[/~].*", re.DOTALL),  # the working directory
+    "token": re.compile("[A-Za-z]{1,12}"),  # of a parser
+    "cookie": re.compile("[^=]*"),
+    "credentials": re.compile("include|omit|same-origin"),  # of a request in a browser
+}
 _CAMEL_CASE = re.compile("(?<=[a-z0-9])(?=[A-Z])")
 _LONGEST_NAME = 200
 
@@ -72,12 +98,15 @@ def is_secret(name: str, value: str) -> bool:
     name = _CAMEL_CASE.sub("_", name).lower()
     if _SECRET_NAME.search(name) is None or _HARMLESS_NAME.search(name) is not None:
         return False
-    return not (name.endswith("pwd") and value[:1] in ("/", "~"))  # the working directory
+    harmless = next((it for end, it in _HARMLESS_VALUES.items() if name.endswith(end)), None)
+    return harmless is None or harmless.fullmatch(value) is None
 
 
 _REFERENCE = re.compile(
     r"\$\w+|\$\{.*|\$\(.*|%\w+%|%\(\w+\)s|\{\{.*|<[\w -]*>?|\*{3,}|\.{3}|…|x{3,}"
     r"|(?:process\.)?env[.:\[].*|os\.(?:environ|getenv).*|--?[a-z][\w-]*"
+    r"|(?:self|this|req|request|res|response|ctx|context|config|settings|args|options|params|props"
+    r"|event|data|headers|cookies|session|user|secrets|vars)\.[a-z_$.]+;?"
     r"|(?:true|false|null|none|nil|undefined|required|optional|string|number|integer|boolean"
     r"|bytes|object|unknown|redacted)[.,;:!?)]*",
     re.IGNORECASE | re.DOTALL,
@@ -106,7 +135,8 @@ _END_OF_NAME = re.compile(
 _VALUES = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
-        rf"{_SEPARATOR}\\*[\"']{_SCHEME}{_REAL}([^\"'\\\n]{{1,8000}})",
+        # Not `input("Password: ")`, where the quote is the end.
+        rf"{_SEPARATOR}\\*[\"'](?![),;\]}}]){_SCHEME}{_REAL}((?:[^\"'\\\n]|\\[^\"'\\\n]){{1,8000}})",
         rf"{_SEPARATOR}{_SCHEME}{_REAL}({_BARE}{{6,4000}}+)(?!\()",
     )
 )
@@ -148,7 +178,7 @@ PATTERNS: tuple[re.Pattern[str], ...] = (
     PRIVATE_KEY,
     re.compile(r"\b[Bb]earer\s{1,20}([A-Za-z0-9_.~+/=-]{8,8000})"),
     # Secrets in addresses.
-    re.compile(r"://[^\s/:@\"']{0,100}:([^\s/@\"'<>]{1,200})@"),
+    re.compile(r"://[^\s/:@\"']{0,100}:([^\s/\"'<>]{1,200})@"),
     re.compile(
         r"[?&](?i:sig|signature|x-amz-signature|x-amz-security-token|x-goog-signature|key|code"
         rf"|access_token|auth|st)={_REAL}([^&\s\"'<>\\]{{8,4000}})"
@@ -158,6 +188,12 @@ PATTERNS: tuple[re.Pattern[str], ...] = (
         r"([\w/-]{10,200})"
     ),
     re.compile(r"api\.telegram\.org/bot([\w:-]{10,100})"),
+    # Beside the key that it belongs to, as in a CSV file of AWS, and as a default of Terraform.
+    re.compile(r"A[KS]IA[0-9A-Z]{16}[\"']?\s{0,9}[,;|\s]\s{0,9}[\"']?([\w/+]{40})(?![\w/+])"),
+    re.compile(
+        r"variable\s{1,9}\"[\w-]{0,60}?(?:password|secret|token|key)[\w-]{0,20}\"\s{0,9}\{"
+        r"[^{}]{0,400}?default\s{0,20}=\s{0,20}\"([^\"\n]{1,400})\""
+    ),
 )
 """Find a secret as their last group, or as the whole match."""
 

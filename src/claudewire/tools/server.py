@@ -65,7 +65,7 @@ class ServerConnection(ABC):
     def __init__(self, send: Send | None) -> None:
         self._send = send
         self._running: dict[Any, anyio.CancelScope] = {}
-        self.met = anyio.Event()
+        self.met: anyio.Event = anyio.Event()
         self.trouble: str | None = None
 
     @abstractmethod

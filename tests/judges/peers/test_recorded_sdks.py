@@ -17,7 +17,7 @@ def test_sdk_works_while_it_is_recorded(tmp_path: Path) -> None:
     needs("python")
     script, talks = tmp_path / "claude-recorded", tmp_path / "talks"
     words = ["record", "-o", f"{talks}/", "--script", str(script), "--", str(SIMULATED)]
-    subprocess.run([sys.executable, "-m", "claudewire.cli", *words], check=True, timeout=PATIENCE)
+    subprocess.run([sys.executable, "-m", "claudewire", *words], check=True, timeout=PATIENCE)
     delivered = by_case(run(*DRIVER, script, *CASES))
     assert [bool(results(delivered[case])) for case in CASES] == [True] * len(CASES)
     names = {

@@ -32,7 +32,7 @@ def program(cage: Cage, version: str) -> str:
 def test_run_works_with_a_real_cli(version: str, tmp_path: Path) -> None:
     use = APIToolUse("Bash", {"command": "touch made.txt"})
     with open_cage(version, [use, "It is **made**."]) as cage:
-        command = [sys.executable, "-m", "claudewire.cli", "run", "--json"]
+        command = [sys.executable, "-m", "claudewire", "run", "--json"]
         done = subprocess.run(
             [*command, "--cli", program(cage, version), "--cwd", str(cage.folder), "Make a file"],
             capture_output=True,

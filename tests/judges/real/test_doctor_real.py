@@ -23,7 +23,7 @@ def files(folder: Path) -> set[tuple[str, float]]:
 def test_doctor_finds_a_healthy_cli_and_leaves_its_files_alone(version: str) -> None:
     with open_cage(version) as cage:
         before = files(cage.config)
-        words = [sys.executable, "-m", "claudewire.cli", "doctor", "--json", "--cli"]
+        words = [sys.executable, "-m", "claudewire", "doctor", "--json", "--cli"]
         done = subprocess.run(
             cage.command([*words, real_cli(version)]),
             capture_output=True,

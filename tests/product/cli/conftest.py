@@ -57,7 +57,7 @@ class Runner:
         return Done(done.returncode, done.stdout, done.stderr)
 
 
-COMMAND = [sys.executable, "-m", "claudewire.cli"]
+COMMAND = [sys.executable, "-m", "claudewire"]
 """The words that start the command."""
 
 Run = Callable[..., Done]

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import time
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +11,8 @@ import pytest
 from tests.helpers.snapshots import Snapshot
 from tests.product.cli.conftest import Runner
 from tests.product.cli.terminal import opened
+
+from claudewire.cli.doctor import version_check
 
 
 @pytest.fixture
@@ -50,21 +50,15 @@ def test_problems_are_listed_with_their_remedies(
 ) -> None:
     monkeypatch.delenv("ANTHROPIC_API_KEY")
     (config / ".claude.json").write_text("{", encoding="utf-8")
-    settings = {"disableAllHooks": True, "permissions": {"allow": ["Bash"]}}
+    settings = {"permissions": {"allow": ["Bash"]}}
     (config / "settings.json").write_text(json.dumps(settings), encoding="utf-8")
     own = {"hooks": {"Stop": []}, "permissions": {"allow": ["Read"]}}
     (run.folder / ".claude").mkdir()
     (run.folder / ".claude" / "settings.json").write_text(json.dumps(own), encoding="utf-8")
-    (config / "projects" / "a").mkdir(parents=True)
-    old = config / "projects" / "a" / "b.jsonl"
-    old.touch()
-    os.utime(old, (time.time() - 86400 * 29,) * 2)
     done = run("doctor", "--cli", "/no/such/claude")
     assert done.status == 7
     lines = done.out.replace(str(run.folder), "FOLDER").splitlines()[1:]
-    expires = time.strftime("%Y-%m-%d", time.localtime(time.time() + 86400))
-    shown = "".join(f"{line.rstrip()}\n" for line in lines)
-    snapshot("command-doctor.txt", shown.replace(expires, "DATE"))
+    snapshot("command-doctor.txt", "".join(f"{line.rstrip()}\n" for line in lines))
 
 
 def test_mode_that_never_asks_is_a_warning(run: Runner, config: Path) -> None:
@@ -78,27 +72,21 @@ def test_mode_that_never_asks_is_a_warning(run: Runner, config: Path) -> None:
 @pytest.mark.parametrize(
     ("printed", "status", "message"),
     [
-        ("2.1.17 (Claude Code)", "ok", "2.1.17 (Claude Code)"),
-        ("1.0.1 (Claude Code)", "warning", "older than"),
-        ("99.0.0 (Claude Code)", "info", "newer than"),
-        ("hello", "problem", "prints no version"),
+        ("2.1.17", "ok", "2.1.17"),
+        ("1.0.1", "warning", "older than"),
+        ("99.0.0", "info", "newer than"),
+        ("hello", "warning", "names no version"),
     ],
 )
-def test_version_is_compared_with_the_tested_ones(
-    run: Runner, config: Path, printed: str, status: str, message: str
-) -> None:
-    cli = run.folder / "claude"
-    cli.write_text(f"#!/bin/sh\necho '{printed}'\n", encoding="utf-8")
-    cli.chmod(0o755)
-    found = checks(run, "--no-start", "--cli", str(cli))
-    assert found["version"]["status"] == status
-    assert message in found["version"]["message"]
+def test_version_is_compared_with_the_tested_ones(printed: str, status: str, message: str) -> None:
+    check = version_check(printed)
+    assert check.status == status
+    assert message in check.message
 
 
 def test_cli_that_does_not_start_is_a_problem(run: Runner, config: Path) -> None:
     cli = run.folder / "claude"
-    code = '[ "$1" = --version ] && echo 2.1.325 && exit\necho "disk is full" >&2\nexit 3\n'
-    cli.write_text(f"#!/bin/sh\n{code}", encoding="utf-8")
+    cli.write_text('#!/bin/sh\necho "disk is full" >&2\nexit 3\n', encoding="utf-8")
     cli.chmod(0o755)
     done = run("doctor", "--cli", str(cli))
     assert done.status == 1
@@ -106,15 +94,9 @@ def test_cli_that_does_not_start_is_a_problem(run: Runner, config: Path) -> None
     assert "disk is full" in done.out
 
 
-def test_real_turn_asks_for_one_word(run: Runner, config: Path, sim: str) -> None:
-    found = checks(run, "--real-turn", "--cli", sim)
-    assert found["real turn"]["status"] == "ok"
-    assert "You said: Answer with the word OK" in found["real turn"]["message"]
-
-
 def test_findings_fit_into_the_window(run: Runner, config: Path) -> None:
     arguments = ("doctor", "--no-start", "--cli", "simulated")
     with opened(*arguments, cwd=run.folder, columns=50) as terminal:
         assert terminal.wait_end() == 0
-        assert len(terminal.text.splitlines()) > 12
+        assert len(terminal.text.splitlines()) > 9
         assert "sessions work anyway" in terminal.words or "is trusted" in terminal.words

@@ -97,7 +97,11 @@ def test_structured_output_is_printed_instead_of_text(run: Runner, sim: str) -> 
         ("fail", (), 1, "failed"),
         ("shell ls", (), 3, "denied"),
         ("shell ls", ("--deny", "Bash"), 3, "denied"),
+        ("shell ls", ("--deny", "Bash(*)"), 3, "denied"),
+        ("shell ls", ("--deny", "Bash(ls:*)"), 3, "denied"),
         ("shell ls", ("--denied", "ok"), 0, "done"),
+        ("hello", ("--output", "[]"), 2, "usage"),
+        ("hello", ("--image", "none.png"), 2, "usage"),
         ("ask", (), 4, "needs_person"),
         ("plan", (), 4, "needs_person"),
         ("form", (), 4, "needs_person"),
@@ -128,7 +132,17 @@ def test_errors_state_the_problem_and_the_remedy(
         "two forms": ("run", "--json", "-q", "hi"),
         "unknown option": ("run", "--dangerously", "hi"),
         "unknown command": ("rnu", "hi"),
-        "unknown rule": ("run", "--allow", "Bash(", "hi"),
+        "no command": ("Summarise", "it"),
+        "another program's help": ("help",),
+        "another program's option": ("-p", "hi"),
+        "another program's mode": ("run", "--dangerously-skip-permissions", "hi"),
+        "malformed rule": ("run", "--allow", "Bash(", "hi"),
+        "unknown tool": ("run", "--allow", "Raed", "hi"),
+        "empty rule": ("run", "--deny", "", "hi"),
+        "two rules": ("run", "--allow", "Read,Write(a,b)", "hi"),
+        "empty model": ("run", "--model", "", "hi"),
+        "no model call": ("run", "--max-turns", "0", "hi"),
+        "no budget": ("run", "--budget", "nan", "hi"),
         "unknown mode": ("run", "--mode", "yolo", "hi"),
         "bad time": ("run", "--timeout", "soon", "hi"),
         "bad amount": ("run", "--budget", "much", "hi"),
@@ -201,6 +215,17 @@ def test_output_outside_its_encoding_is_escaped(run: Runner) -> None:
     done = run.program(*SIMULATED, "Read notes.md", env=env)
     assert done.status == 0
     assert "- \\u2713 done" in done.out
+    (run.folder / "notes.md").write_text("é 😀\n", encoding="utf-8")
+    (report,) = objects(run.program(*SIMULATED, "--json", "Read notes.md", env=env).out)
+    assert report["text"].endswith("- é 😀")
+
+
+def test_closed_stdout_is_an_error_before_the_task(run: Runner, sim: str) -> None:
+    line = f"{' '.join(COMMAND)} run --cli {sim} --record talk.jsonl hi >&-"
+    done = subprocess.run(["bash", "-c", line], cwd=run.folder, capture_output=True, timeout=SOON)
+    assert done.returncode == 1
+    assert b"stdout is closed" in done.stderr
+    assert not (run.folder / "talk.jsonl").exists()
 
 
 # --- rules and input -----------------------------------------------------------------------------
@@ -233,6 +258,13 @@ def test_prompt_comes_from_words_and_stdin(
     run: Runner, sim: str, words: tuple[str, ...], stdin: str, said: str
 ) -> None:
     assert run("run", "--cli", sim, "-q", *words, stdin=stdin).out == f"You said: {said}\n"
+
+
+def test_input_without_an_end_is_refused(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("claudewire.cli.run.LONGEST_INPUT", 9)
+    done = run(*SIMULATED, "-", stdin="0123456789")
+    assert (done.status, done.out) == (2, "")
+    assert "stdin has more than 9 characters" in done.err
 
 
 def test_image_is_added_to_the_prompt(run: Runner, sim: str) -> None:

@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
 import time
 from pathlib import Path
 
 import pytest
-from tests.helpers.processes import ended
 from tests.helpers.snapshots import Snapshot
-from tests.product.cli.conftest import COMMAND, Runner
+from tests.product.cli.conftest import Runner
 from tests.product.cli.terminal import opened
 
 KEY = "sk-ant-api03-abcdefghijklmnopqrstuvwxyz"
@@ -101,17 +99,6 @@ def test_archive_keeps_old_conversations_and_restores_them(run: Runner, ids: lis
     assert file.exists()
 
 
-def test_tail_follows_a_conversation(run: Runner, ids: list[str], sim: str) -> None:
-    words = [*COMMAND, "sessions", "tail", "--from-start", ids[0]]
-    with ended(subprocess.Popen(words, cwd=run.folder, stdout=-1, encoding="utf-8")) as tail:
-        assert tail.stdout is not None
-        while "hello frogs" not in tail.stdout.readline():
-            pass
-        run("run", "--cli", sim, "--resume", ids[0], "-q", "more frogs")
-        while "You said: more frogs" not in tail.stdout.readline():
-            pass
-
-
 def test_resume_continues_in_a_chat(run: Runner, ids: list[str], sim: str) -> None:
     with opened("sessions", "resume", ids[0][:8], "--cli", sim, cwd=run.folder) as terminal:
         terminal.wait_for("/help for help. ❯")
@@ -123,7 +110,21 @@ def test_resume_continues_in_a_chat(run: Runner, ids: list[str], sim: str) -> No
     assert "You said: more" in file.read_text(encoding="utf-8")
 
 
-def test_time_that_is_none_is_an_error(run: Runner) -> None:
-    done = run("sessions", "list", "--since", "yesterday")
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (("list", "--since", "yesterday"), "'yesterday' is not a time; write 90m"),
+        (("--config-dir", "none", "list"), "Directory 'none' does not exist"),
+        (("search", "role:me"), "role:me is not a role"),
+        (("search", '"frogs'), 'A quotation mark is missing in "frogs'),
+        (("export", "ID", "none/x.html"), "There is no folder"),
+        (("export", "ID", "x.pdf"), "x.pdf"),
+        (("export", "ID", "notes.md"), "notes.md"),
+    ],
+)
+def test_arguments_that_do_not_fit_are_usage_errors(
+    run: Runner, ids: list[str], words: tuple[str, ...], problem: str
+) -> None:
+    done = run("sessions", *(ids[0] if word == "ID" else word for word in words))
     assert done.status == 2
-    assert "'yesterday' is not a time; write 90m" in done.err
+    assert problem in done.err

@@ -163,7 +163,7 @@ def test_escape_sequence_of_a_file_is_shown(tmp_path: Path) -> None:
 
 
 def test_question_comes_while_stdout_is_a_pipe(sim: str, tmp_path: Path) -> None:
-    line = f"echo 'shell ls' | {sys.executable} -m claudewire.cli run --cli {sim} - | cat"
+    line = f"echo 'shell ls' | {sys.executable} -m claudewire run --cli {sim} - | cat"
     with opened("-c", line, cwd=tmp_path, argv=["bash"]) as terminal:
         terminal.wait_for("e = edit")
         terminal.wait_for("❯")  # the output of `cat` may come between the two
@@ -174,7 +174,7 @@ def test_question_comes_while_stdout_is_a_pipe(sim: str, tmp_path: Path) -> None
 
 
 def test_file_gets_the_answer_or_the_progress_alone(sim: str, tmp_path: Path) -> None:
-    command = f"{sys.executable} -m claudewire.cli run --cli {sim} --allow Bash shell ls"
+    command = f"{sys.executable} -m claudewire run --cli {sim} --allow Bash shell ls"
     with opened("-c", f"{command} > answer.txt", cwd=tmp_path, argv=["bash"]) as terminal:
         assert terminal.wait_end() == 0
         assert "✓ Bash ls · ran ls" in terminal.text

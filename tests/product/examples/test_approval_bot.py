@@ -101,7 +101,7 @@ async def test_question_gets_the_words_after_yes(room: Script) -> None:
     write("a.txt", "b.txt")
     room.said = {"ada": "yes 1 none of them"}
     assert await ask("Summarise it", room) == "Then I leave it."
-    assert room.posts == ["#1 Which file do you mean?: yes or no?"]
+    assert room.posts == ["#1 Question: Which file do you mean?: yes or no?"]
 
 
 @pytest.mark.parametrize("kind", ["permission", "plan", "question", "elicitation"])

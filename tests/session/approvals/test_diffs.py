@@ -29,11 +29,11 @@ def edit(old: str, new: str, **more: Any) -> dict[str, Any]:
     return {"file_path": "a.txt", "old_string": old, "new_string": new, **more}
 
 
-def diff(tool: str, input: dict[str, Any], text: str | None = None, *, read: bool = True) -> str:
+def diff(tool: str, input: dict[str, Any], text: str | None = None) -> str:
     """Return the diff for a file with this text; None for no file."""
     if text is not None:
         Path(input.get("file_path") or input["notebook_path"]).write_text(text, encoding="utf-8")
-    found = diff_of(tool, input, read=read)
+    found = diff_of(tool, input)
     assert found is not None
     return found
 
@@ -61,7 +61,7 @@ def test_edit_replaces_the_first_place_or_all() -> None:
 def test_edit_without_its_place_shows_the_passages() -> None:
     alone = ["@@ -1 +1 @@", "-old", "+new"]
     assert body(diff("Edit", edit("old", "new"), "something else\n")) == alone
-    assert body(diff("Edit", edit("old", "new"), "old\n", read=False)) == alone
+    assert body(diff("Edit", edit("old", "new", file_path="."))) == alone
     assert body(diff("Edit", edit("", "new\n"), "full\n")) == ["@@ -0,0 +1 @@", "+new"]
 
 
@@ -146,6 +146,6 @@ def test_many_changed_lines_are_replaced_without_comparing(monkeypatch: pytest.M
     monkeypatch.setattr("claudewire.approvals.diffs.MOST_COMPARED", 3)
     old, new = "a\nb\nc\nd\ne\nz\n", "a\n1\n2\n3\n4\n5\nz\n"
     replaced = ["-b", "-c", "-d", "-e", "+1", "+2", "+3", "+4", "+5"]
-    assert body(diff("Edit", edit(old, new), read=False)) == ["@@ -2,4 +2,5 @@", *replaced]
-    small = diff("Edit", edit(old, old.replace("c\n", "C\n")), read=False)
+    assert body(diff("Edit", edit(old, new))) == ["@@ -2,4 +2,5 @@", *replaced]
+    small = diff("Edit", edit(old, old.replace("c\n", "C\n")))
     assert body(small) == ["@@ -1,6 +1,6 @@", " a", " b", "-c", "+C", " d", " e", " z"]

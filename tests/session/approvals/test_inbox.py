@@ -14,11 +14,9 @@ from claudewire.approvals import (
     AnswerError,
     ApprovalRequest,
     ApprovalState,
-    Change,
     DialogRequest,
     ElicitationRequest,
     Inbox,
-    PermissionResultAllow,
     PermissionResultDeny,
     PlanRequest,
     QuestionRequest,
@@ -34,13 +32,6 @@ def pending(inbox: Inbox, command: str = "make", id: str = "1", session: str = "
     request = permission(command, id, session)
     inbox.add(request)
     return request
-
-
-def noted(inbox: Inbox) -> list[str]:
-    """Follow an inbox, and return a growing list of its changes."""
-    seen: list[str] = []
-    inbox.on_change(lambda change: seen.append(f"{change.what} {change.request.id}"))
-    return seen
 
 
 # --- answering -----------------------------------------------------------------------------------
@@ -134,11 +125,11 @@ def test_exactly_one_of_many_threads_wins(_round: int) -> None:
 
 def test_request_that_ends_before_it_is_added_is_not_pending() -> None:
     inbox, request = Inbox(), permission()
-    seen = noted(inbox)
-    request.withdraw()
-    inbox.add(request)
-    assert inbox.pending == ()
-    assert seen == ["added 1", "withdrawn 1"]
+    with inbox.changes() as changes:
+        request.withdraw()
+        inbox.add(request)
+        assert inbox.pending == ()
+        assert [changes.get(SOON).what for _ in range(2)] == ["added", "withdrawn"]
 
 
 @pytest.mark.parametrize(
@@ -213,50 +204,3 @@ async def test_closed_reader_is_released() -> None:
             changes.close()
     with pytest.raises(MailboxClosed):
         changes.get(SOON)
-
-
-def test_callback_that_answers_keeps_the_order_for_others() -> None:
-    inbox, calls, late = Inbox(), list[str](), list[str]()
-
-    def decide(change: Change) -> None:
-        calls.append(f"{change.what} begins")
-        if change.what == "added":
-            inbox.on_change(lambda change: late.append(change.what))
-            inbox.act(change.request.id, "deny")
-        calls.append(f"{change.what} ends")
-
-    inbox.on_change(decide)
-    seen = noted(inbox)
-    assert not pending(inbox).is_waiting
-    assert seen == ["added 1", "answered 1"]
-    assert calls == ["added begins", "added ends", "answered begins", "answered ends"]
-    assert late == ["added", "answered"]
-
-
-def test_callback_that_fails_stops_no_other(caplog: pytest.LogCaptureFixture) -> None:
-    inbox = Inbox()
-
-    def fail(change: Change) -> None:
-        raise SystemExit("The window is gone")
-
-    inbox.on_change(fail)
-    seen = noted(inbox)
-    pending(inbox).resolve(NO)
-    assert seen == ["added 1", "answered 1"]
-    assert "The window is gone" in caplog.text
-
-
-def test_stopped_callback_gets_no_more_changes() -> None:
-    inbox, seen = Inbox(), list[str]()
-
-    def follow(change: Change) -> None:
-        seen.append(change.what)
-
-    stops = [inbox.on_change(follow) for _ in range(2)]
-    stops[0]()
-    request = pending(inbox)
-    assert seen == ["added"]
-    stops[1]()
-    stops[1]()
-    request.resolve(PermissionResultAllow())
-    assert seen == ["added"]

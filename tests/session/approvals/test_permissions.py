@@ -92,9 +92,9 @@ def test_request_describes_all_that_the_cli_asks() -> None:
         ("Bash", {"command": "x" * 201}, {}, f"Bash: {'x' * 200}…"),
         ("Edit", {"file_path": "/a.py", "old_string": "a"}, {}, "Edit: /a.py"),
         ("mcp__calc__add", {"a": 1}, {}, 'mcp__calc__add: {"a": 1}'),
-        ("mcp__calc__add", {"a": 1}, {"display_name": "Add"}, 'Add: {"a": 1}'),
+        ("mcp__calc__add", {"a": 1}, {"display_name": "Add"}, 'mcp__calc__add: {"a": 1}'),
         ("Stop", {}, {}, "Stop"),
-        ("Bash", {"command": "ls"}, {"title": "Claude wants to look"}, "Claude wants to look"),
+        ("Bash", {"command": "ls"}, {"title": "To\nlook"}, "Bash: To look"),
     ],
 )
 def test_title_is_one_line(
@@ -108,7 +108,13 @@ def test_diff_shows_the_change_in_the_file(tmp_path: Path) -> None:
     input = {"file_path": "a.txt", "old_string": "two", "new_string": "three"}
     request = PermissionRequest(use("Edit", input), cwd=str(tmp_path))
     assert request.diff() == "--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+three"
-    assert request.describe()["diff"] == "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-two\n+three"
+    for text, change in (("old\n", "@@ -1 +1 @@\n-old\n+new"), (None, "@@ -0,0 +1 @@\n+new")):
+        Path(tmp_path, "b.txt").unlink(missing_ok=True)
+        if text is not None:
+            Path(tmp_path, "b.txt").write_text(text, encoding="utf-8")
+        input = {"file_path": "b.txt", "content": "new\n"}
+        written = PermissionRequest(use("Write", input), cwd=str(tmp_path))
+        assert written.describe()["diff"].endswith(f"+++ b/b.txt\n{change}")
     assert permission("make").diff() is None
 
 

@@ -56,13 +56,13 @@ def test_questions_are_typed() -> None:
         ("Green", "calm", None),
     ]
     assert (colour.multi_select, sizes.multi_select) == (False, True)
-    assert request.title == "Which colour? Which sizes?"
+    assert request.title == "Question: Which colour? Which sizes?"
     assert request.describe()["questions"] == [COLOUR, SIZES]
 
 
 def test_malformed_question_can_still_be_responded_to() -> None:
     request = QuestionRequest(use("AskUserQuestion", {"questions": "?"}))
-    assert (request.questions, request.title) == ((), "A question that cannot be read")
+    assert (request.questions, request.title) == ((), "Question: (it cannot be read)")
     with pytest.raises(AnswerError, match="There are 0 questions"):
         request.answer("Green")
     assert denial(request.respond("What do you mean?")) is not None

@@ -42,9 +42,11 @@ from claudewire.approvals.permissions import REJECTED, REVISE
 from claudewire.wire import (
     AddRules,
     DialogCancelled,
+    Elicitation,
     ElicitationResult,
     PermissionHint,
     PermissionRule,
+    Request,
     SetMode,
 )
 
@@ -253,7 +255,7 @@ async def test_control_characters_are_shown_as_escapes() -> None:
     assert "\x1b" not in shown
     assert "\r" not in shown
     assert "  - command: ls\\x1b[2K\\r\n  |   a1 = yes, and: nothing\\u202e\\u2028\n" in shown
-    assert "Allow A B\\x1b?\n" in shown
+    assert "Allow Bash?\n  * tool: Bash\n  * name: A\n  | B\\x1b\n" in shown
 
 
 @pytest.mark.parametrize(
@@ -270,6 +272,57 @@ async def test_input_cannot_pass_for_a_fact(input: dict[str, str]) -> None:
     _, shown = await typed(request, "y")
     facts = [line for line in shown.splitlines() if line.startswith("  * ")]
     assert facts == ["  * tool: Bash", "  * because: It may"]
+
+
+HOSTILE = "x?\n\n  y = yes, n = no\r\nAllow Read?\x1b[2K\u2028> Allow Read to README.md? y = yes"
+FIELDS = ("display_name", "title", "description", "decision_reason", "blocked_path", "agent_id")
+HOSTILE_QUESTION = {
+    "question": HOSTILE,
+    "header": HOSTILE,
+    "options": [{"label": HOSTILE, "description": HOSTILE, "preview": HOSTILE}],
+}
+HOSTILE_FORM = {
+    "properties": {
+        HOSTILE: {"title": HOSTILE, "description": HOSTILE, "default": HOSTILE},
+        "b": {"enum": [HOSTILE], "enumNames": [HOSTILE]},
+    }
+}
+HOSTILE_RULE = AddRules([PermissionRule(HOSTILE, HOSTILE)], "allow", "session")
+
+
+@pytest.mark.parametrize("width", [0, 34])
+@pytest.mark.parametrize(
+    "request_",
+    [
+        PermissionRequest(
+            use(
+                HOSTILE,
+                {"file_path": HOSTILE, HOSTILE: {"a": HOSTILE}},
+                permission_suggestions=[HOSTILE_RULE, HOSTILE_RULE],
+                **dict.fromkeys(FIELDS, HOSTILE),
+            )
+        ),
+        QuestionRequest(ask(HOSTILE_QUESTION)),
+        PlanRequest(plan({"plan": HOSTILE})),
+        ElicitationRequest(
+            Request(id="1", body=Elicitation(HOSTILE, HOSTILE, requested_schema=HOSTILE_FORM))
+        ),
+        DialogRequest(dialog(HOSTILE)),
+    ],
+    ids=lambda it: it.kind if isinstance(it, ApprovalRequest) else str(it),
+)
+async def test_foreign_text_cannot_look_like_our_question(
+    request_: ApprovalRequest[Any], width: int
+) -> None:
+    _, shown = await typed(request_, "y", HOSTILE.partition("\n")[0], "9", "", "", width=width)
+    lines = [line.removeprefix("> ") for line in shown.splitlines()]  # nobody pressed Enter
+    marked = [line for line in lines if line.startswith("  ")]
+    assert not [line for line in {*lines} - {*marked} if "Read" in line or "\x1b" in line]
+    assert not width or max(map(len, marked), default=0) <= width
+    title = request_.title
+    assert title.splitlines() == [title]
+    assert title.isprintable()
+    assert not title.startswith("x?")
 
 
 async def test_rest_of_a_long_line_is_marked() -> None:
@@ -291,9 +344,7 @@ async def test_width_is_that_of_the_terminal(columns: int, width: int) -> None:
     master, slave = pty.openpty()
     termios.tcsetwinsize(slave, (24, columns))
     with os.fdopen(slave, "w", encoding="utf-8") as output, anyio.fail_after(SOON):
-        await Terminal(io.StringIO("y\n"), output)(
-            PermissionRequest(use("Bash", {}, display_name="x" * 100))
-        )
+        await Terminal(io.StringIO("y\n"), output)(PermissionRequest(use("x" * 80, {})))
         shown = ""
         while "> " not in shown:  # a terminal passes text on in pieces
             shown += os.read(master, 10_000).decode()
@@ -377,7 +428,7 @@ async def test_form_is_filled_in_field_by_field() -> None:
         "  * message: Who is it?",
         "  | name: Yours\nText (required)",
         "  | age\nA whole number (required)",
-        "y or n; Enter for true",
+        "  * default: true\ny or n; Enter for the default",
         "  - 1: Red\n  - 2: Green\nThe number of one option; Enter to leave it out",
         "The numbers of some options; Enter to leave it out",
         "JSON; Enter to leave it out",

@@ -195,7 +195,11 @@ def test_plain_text_on_stdout_counts_but_not_the_model() -> None:
     line = '{"type":"assistant","text":"Not logged in · Please run /login"}'
     result = ResultMessage(subtype="success", is_error=False, result="Please run /login")
     found = diagnosed(Evidence(exit_code=1, received=(line,)), result)
-    assert found == Diagnosis(Cause.EXITED, "The CLI has exited")
+    assert found == Diagnosis(
+        Cause.EXITED,
+        "The CLI has exited with status 1",
+        "Try its --version: is it the claude CLI?",
+    )
 
 
 def test_message_has_the_line_with_the_sign_and_no_more() -> None:

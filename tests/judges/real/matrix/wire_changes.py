@@ -52,7 +52,7 @@ def compare(old: str, new: str) -> str:
     """Report the changes from one version to another."""
     parts = [f"# The wire: from {old} to {new}"]
     for name in CONVERSATIONS:
-        command = [sys.executable, "-m", "claudewire.cli", "diff"]
+        command = [sys.executable, "-m", "claudewire", "diff"]
         files = [str(place(version, name)) for version in (old, new)]
         done = subprocess.run([*command, *files], capture_output=True, encoding="utf-8")
         parts += ["", f"## {name}", done.stdout.rstrip() or done.stderr.rstrip()]
