@@ -187,8 +187,7 @@ class Session(SessionFacts, Generic[OutputT]):
         if not core.is_dead:
             core.home.check()
         core.close(now=now)
-        with anyio.CancelScope(shield=True):
-            await core.changed.until(lambda: core.is_dead)
+        await core.until_ended(lambda: core.is_dead)
 
     async def restart(self, *, resume: bool = True) -> None:
         """End the CLI and start another, which resumes the conversation.
@@ -223,7 +222,7 @@ class Session(SessionFacts, Generic[OutputT]):
             core.link = core.watchdog = None  # these two refer to the core
             return
         warnings.warn(f"{self!r} was never closed", ResourceWarning, stacklevel=1, source=self)
-        core.state = SessionState.CLOSING  # it must not be restarted
+        core.is_final = True  # it must not be restarted
         link.kill_now()
 
     # --- facts -----------------------------------------------------------------------------------
