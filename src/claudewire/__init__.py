@@ -18,6 +18,7 @@ from ._package import lazy_exports
 
 TYPE_CHECKING = False  # type checkers take it for true; to import `typing` for it would be slow
 if TYPE_CHECKING:
+    from . import sync as sync
     from .approvals import AnswerError as AnswerError
     from .approvals import DialogRequest as DialogRequest
     from .approvals import ElicitationRequest as ElicitationRequest
@@ -122,5 +123,10 @@ else:  # or type checkers would take any name for one of ours
             UnknownMessage UserMessage
             """,
     }
+    _HINTS = {
+        "query": "use run(), or open() for a conversation",
+        "ClaudeSDKClient": "use open(), which returns a Session",
+        "ClaudeAgentOptions": "use Options, or keyword arguments of open() and run()",
+    }
     __all__ = ["__version__", *" ".join(_HOMES.values()).split()]
-    __getattr__, __dir__ = lazy_exports(__name__, _HOMES)
+    __getattr__, __dir__ = lazy_exports(__name__, {**_HOMES, ".sync": ""}, _HINTS)

@@ -112,7 +112,7 @@ async def test_iter_text_yields_each_piece_once() -> None:
         turn._push(message)
     turn._finish(saying.result())
     with anyio.fail_after(SOON):
-        assert [it async for it in turn.iter_text()] == ["Good ", "morn", "ing", "No pieces"]
+        assert [it async for it in turn.iter_text()] == ["Good ", "morn", "ing", "\n\nNo pieces"]
 
 
 # --- its end --------------------------------------------------------------------------------------
@@ -238,6 +238,6 @@ def test_text_is_whole_whatever_pieces_are_dropped(
                         got += await anext(pieces)
             turn._push(saying.text(text))
         turn._finish(saying.result())
-        assert got + "".join([it async for it in pieces]) == "".join(words)
+        assert got + "".join([it async for it in pieces]) == "\n\n".join(words)
 
     anyio.run(check)

@@ -17,7 +17,7 @@ from uuid import uuid4
 
 import anyio
 
-from ..concurrency import Signal, ends_the_caller
+from ..concurrency import Signal, ends_the_caller, is_of_a_signal
 from ..errors import (
     Cause,
     CLIError,
@@ -171,7 +171,9 @@ class Core:
         if self.state is not SessionState.NEW:
             is_over = self.is_dead or self.is_final
             advice = OPEN_ANOTHER if is_over else "It can be used now; enter or await it only once."
-            raise SessionClosed(f"The session was started before: it is {self.state}", advice=advice)
+            raise SessionClosed(
+                f"The session was started before: it is {self.state}", advice=advice
+            )
         if self.budget is not None:
             self.budget.check_spent()
         self.set_state(SessionState.STARTING)
@@ -214,11 +216,13 @@ class Core:
             if (info := await self._initialize(link, options)) is not None:
                 await self._take_info(info, options)
             self.check()  # it may have been closed, or have failed, at the last moment
+        except GeneratorExit:  # the event loop has ended, and the link sees it too
+            raise
         except BaseException as error:
             self.give_up(failure_of(error))
-            link = self.link
+            before = self.link
             # Another caller may restart the session as soon as this CLI has ended.
-            await self.until_ended(lambda: self.is_dead or self.link is not link)
+            await self.until_ended(lambda: self.is_dead or self.link is not before)
             raise
         self.set_state(SessionState.READY)
         self.send_queued()
@@ -632,6 +636,8 @@ class Core:
             self._wind_up()
         except BaseException as error:  # whatever it was, no call may go on waiting
             self._end_all(self.failure or self._failure(error))
+            if is_of_a_signal(error):
+                raise
             log.exception("The end of the session could not be handled")
 
     def _wind_up(self) -> None:

@@ -32,7 +32,7 @@ from .events import TurnState
 from .interrupt import Escalation, InterruptReceipt, interrupt_turn, withdraw
 from .link import DEFAULT, Timeout
 from .log import log
-from .queue import Broadcast, ItemQueue
+from .queue import AsyncOnly, Broadcast, ItemQueue
 
 if TYPE_CHECKING:
     import typing_extensions
@@ -168,19 +168,33 @@ class Reply(Generic[OutputT]):
 
 
 class TextPieces:
-    """Turns messages into the pieces of text that they add, none of them twice."""
+    """Turns messages into the pieces of text that they add, none of them twice.
+
+    A blank line separates blocks.
+    """
 
     def __init__(self) -> None:
         self._before = ""
         self._block: list[str] = []
+        self._has_text = self._begins = False
 
     def note(self, message: Message) -> Sequence[str]:
         """Take a message and return the text that it adds."""
+        pieces = self._note(message)
+        if not pieces:
+            return ()
+        separator = "\n\n" if self._has_text and self._begins else ""
+        self._has_text, self._begins = True, False
+        return (separator + pieces[0],)
+
+    def _note(self, message: Message) -> Sequence[str]:
         if isinstance(message, StreamEvent) and message.parent_tool_use_id is None:
             return self._note_piece(message)
         if isinstance(message, AssistantMessage) and message.parent_tool_use_id is None:
             whole = message.text
+            was_streamed = bool(self._before) or any(self._block)
             missing = self._missing(whole) if whole else ""
+            self._begins = self._begins or not was_streamed
             return (missing,) if missing else ()
         return ()
 
@@ -189,6 +203,8 @@ class TextPieces:
         if text:
             self._block.append(text)
             return (text,)
+        if isinstance(piece.event, MessageStart | ContentBlockStart):
+            self._begins = True
         if isinstance(piece.event, MessageStart):
             self._before, self._block = "", []
         elif isinstance(piece.event, ContentBlockStart):
@@ -206,7 +222,7 @@ class TextPieces:
         return whole.removeprefix(streamed if whole.startswith(streamed) else block)
 
 
-class _View(Generic[ItemT]):
+class _View(AsyncOnly, Generic[ItemT]):
     """Items made from messages. Not a generator: a loop over it may be left at any time."""
 
     def __init__(
@@ -267,7 +283,7 @@ class UnreadCounter:
         self.left = max(self._limit - unread, self._limit // 4, 1)
 
 
-class TurnReader:
+class TurnReader(AsyncOnly):
     """Reads a turn from its first message on, whatever others have read; see `Turn.reader`.
 
     Iterate it for the messages, or use `iter_text()` or `iter_blocks()`.
@@ -290,7 +306,7 @@ class TurnReader:
     def iter_text(self) -> AsyncIterator[str]:
         """Iterate over the text of the main conversation as it arrives, piece by piece.
 
-        Without partial messages the pieces are whole blocks.
+        Without partial messages the pieces are whole blocks. A blank line separates blocks.
         """
         return _View(self._queue, TextPieces().note)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import anyio
 from msgspec import Struct
 
-from ..concurrency import ends_the_caller, run_detached
+from ..concurrency import ends_the_caller, is_of_a_signal, run_detached
 from ..errors import Evidence, OptionsError, SessionClosed, TurnStalled
 from ..options import StallTimeouts, WaitingFor
 from ..wire import (
@@ -78,7 +78,7 @@ class Watchdog:
         core, link = self._core, self._core.link
         if link is None:
             return Waiting(WaitingFor.NOTHING, anyio.current_time())
-        since = max(link.last_received, link.last_sent)
+        since = max(link.last_progress, link.last_sent)
         if core.state is SessionState.STARTING:
             return Waiting(WaitingFor.START, since)
         if core.is_dead or core.state is SessionState.CLOSING or not link.is_open:
@@ -88,7 +88,7 @@ class Watchdog:
         if core.conversation.is_busy:
             return Waiting(_next_of(core.conversation.active), since)
         if link.waits_since is not None:
-            return Waiting(WaitingFor.ANSWER, max(link.last_received, link.waits_since))
+            return Waiting(WaitingFor.ANSWER, max(link.last_progress, link.waits_since))
         return Waiting(WaitingFor.NOTHING, since)
 
     async def run(self) -> None:
@@ -143,7 +143,7 @@ class Watchdog:
         except SessionClosed:
             log.debug("The session was closed while it was restarted")
         except BaseException as error:  # a transport function may raise anything
-            if ends_the_caller(error):
+            if ends_the_caller(error) or is_of_a_signal(error):
                 raise
             if isinstance(error, OptionsError):  # it never can, and the CLI is of no use
                 self._core.give_up(error)
