@@ -133,9 +133,9 @@ async def test_reader_follows_the_running_turn() -> None:
         async for first in turn.iter_text():
             assert first == "One."
             break
-        assert await text(turn.reader()) == "One.Two."
+        assert await text(turn.reader()) == "One.\n\nTwo."
         assert await text(turn) == "Two."
-        assert await text(turn.reader()) == "One.Two."
+        assert await text(turn.reader()) == "One.\n\nTwo."
 
 
 async def test_reader_gets_a_broken_message_until_the_next() -> None:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from msgspec.structs import replace
 
 from ..errors import SessionClosed
 from ..session import (
@@ -213,14 +216,12 @@ def own_receipt(
     receipt: InterruptReceipt[AsyncTurn[Any]], portal: Portal
 ) -> InterruptReceipt[Turn[Any]]:
     """Return a receipt with turns of this API."""
-    return InterruptReceipt(
-        receipt.acknowledged,
-        None if receipt.turn is None else Turn(receipt.turn, portal),
-        receipt.result,
-        tuple(Turn(turn, portal) for turn in receipt.still_queued),
-        tuple(Turn(turn, portal) for turn in receipt.cancelled),
-        receipt.steps,
-        receipt.outcome,
+    own = partial(Turn, portal=portal)
+    return replace(
+        receipt,
+        turn=None if receipt.turn is None else own(receipt.turn),
+        still_queued=tuple(map(own, receipt.still_queued)),
+        cancelled=tuple(map(own, receipt.cancelled)),
     )
 
 
