@@ -18,7 +18,6 @@ from ._package import lazy_exports
 
 TYPE_CHECKING = False  # type checkers take it for true; to import `typing` for it would be slow
 if TYPE_CHECKING:
-    from . import sync as sync
     from .approvals import AnswerError as AnswerError
     from .approvals import DialogRequest as DialogRequest
     from .approvals import ElicitationRequest as ElicitationRequest
@@ -130,3 +129,6 @@ else:  # or type checkers would take any name for one of ours
     }
     __all__ = ["__version__", *" ".join(_HOMES.values()).split()]
     __getattr__, __dir__ = lazy_exports(__name__, {**_HOMES, ".sync": ""}, _HINTS)
+
+if TYPE_CHECKING:  # loaded on first use, like the names above
+    from . import sync as sync

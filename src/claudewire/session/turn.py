@@ -247,14 +247,10 @@ class UnreadCounter:
 
     Attributes:
         queues: the queues of the turns and their readers. They are weak references.
-        dropped: the number of dropped pieces.
-        drops_pieces: whether to drop pieces beyond the limit.
     """
 
     def __init__(self, limit: UnreadLimit, on_limit: Callable[[int], None]) -> None:
         self.queues: weakref.WeakSet[ItemQueue[Message]] = weakref.WeakSet()
-        self.dropped: int = 0
-        self.drops_pieces: bool = limit.policy == "drop_partial"
         self._limit = limit.high_water
         self._on_limit = on_limit
         self._is_reported = False
@@ -266,11 +262,6 @@ class UnreadCounter:
         """The number of unread messages."""
         self.queues -= {queue for queue in self.queues if queue.is_over}
         return sum(map(len, self.queues))
-
-    @property
-    def is_full(self) -> bool:
-        """Whether the limit is reached."""
-        return self._is_reported and self.count >= self._limit
 
     def look(self) -> None:
         """Count, after `left` messages were added; report the limit."""
@@ -397,8 +388,6 @@ class Turn(TurnReader, Generic[OutputT]):
         self._read_output = read_output
         self._readers: Broadcast[Message] | None = None
         self._log = _Log()
-        self._gaps: set[str | None] = set()
-        """The speakers whose unfinished message has lost pieces."""
         self._reply: Reply[OutputT] | None = None
         self._error: Error | None = None
         self._final_error: Error | None = None
@@ -530,8 +519,6 @@ class Turn(TurnReader, Generic[OutputT]):
     def _push(self, message: Any) -> None:
         """Add a message."""
         unread = self._core.unread
-        if unread.drops_pieces and self._is_dropped(message):
-            return
         self._log.add(message)
         self._queue.put(message)
         unread.left -= 1
@@ -540,19 +527,6 @@ class Turn(TurnReader, Generic[OutputT]):
             unread.left -= self._readers.size
         if unread.left <= 0:
             unread.look()
-
-    def _is_dropped(self, message: Message) -> bool:
-        """Drop a piece, and all later ones until the whole message comes: it has no gaps then."""
-        if isinstance(message, AssistantMessage):
-            self._gaps.discard(message.parent_tool_use_id)
-        if not isinstance(message, StreamEvent):
-            return False
-        speaker, unread = message.parent_tool_use_id, self._core.unread
-        if speaker not in self._gaps and not unread.is_full:
-            return False
-        self._gaps.add(speaker)
-        unread.dropped += 1
-        return True
 
     def _finish(self, result: ResultMessage, *, merged: bool = False) -> None:
         """End it with its result."""
