@@ -48,8 +48,10 @@ def clock() -> Callable[[], float]:
 def ends_the_caller(error: BaseException) -> bool:
     """True if an exception cancels or closes the calling task, rather than coming from its callee.
 
-    `KeyboardInterrupt` and `SystemExit` come from the callee: an event loop raises them elsewhere.
+    `KeyboardInterrupt` and `SystemExit` come from the callee, unless a signal handler raised them.
     """
+    if is_of_a_signal(error):
+        return True
     if isinstance(error, GeneratorExit):
         # One that a function has raised comes from a frame below.
         return error.__traceback__ is None or error.__traceback__.tb_next is None

@@ -328,7 +328,7 @@ class Link:
                         self._scopes[key] = scope
                         await function()
             except BaseException as error:
-                if ends_the_caller(error) or is_of_a_signal(error):
+                if ends_the_caller(error):
                     raise
                 if self.is_closing:
                     log.exception("A task of the link failed during the close")
@@ -437,7 +437,7 @@ class Link:
             if not self._is_transport_closed:
                 log.warning("The transport did not close within %g s", seconds)
         except BaseException as error:
-            if ends_the_caller(error) or is_of_a_signal(error):
+            if ends_the_caller(error):
                 raise
             log.exception("The transport could not be closed")
 
@@ -598,8 +598,6 @@ class Link:
         try:
             answer = await self._handlers.answer(request, partial(self.reply, request))
         except BaseException as error:
-            if is_of_a_signal(error):
-                raise
             if ends_the_caller(error):
                 # A handler may have cancelled its own task; others are no longer owed an answer.
                 if not isinstance(error, GeneratorExit):

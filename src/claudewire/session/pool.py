@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import anyio.lowlevel
 
-from ..concurrency import Signal, ends_the_caller, is_of_a_signal, run_detached
+from ..concurrency import Signal, ends_the_caller, run_detached
 from ..errors import OptionsError, SessionClosed, describe
 from ..launch import check_connect
 from ..options import Options, check_options, checked
@@ -302,7 +302,7 @@ class Pool:
         try:
             await session.start()
         except BaseException as raised:  # a transport function may raise anything
-            if ends_the_caller(raised) or is_of_a_signal(raised):
+            if ends_the_caller(raised):
                 raise
             error = raised if isinstance(raised, Exception) else failure_of(raised)
         finally:

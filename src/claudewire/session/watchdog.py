@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import anyio
 from msgspec import Struct
 
-from ..concurrency import ends_the_caller, is_of_a_signal, run_detached
+from ..concurrency import ends_the_caller, run_detached
 from ..errors import Evidence, OptionsError, SessionClosed, TurnStalled
 from ..options import StallTimeouts, WaitingFor
 from ..wire import (
@@ -143,7 +143,7 @@ class Watchdog:
         except SessionClosed:
             log.debug("The session was closed while it was restarted")
         except BaseException as error:  # a transport function may raise anything
-            if ends_the_caller(error) or is_of_a_signal(error):
+            if ends_the_caller(error):
                 raise
             if isinstance(error, OptionsError):  # it never can, and the CLI is of no use
                 self._core.give_up(error)

@@ -217,8 +217,9 @@ def own_receipt(
 ) -> InterruptReceipt[Turn[Any]]:
     """Return a receipt with turns of this API."""
     own = partial(Turn, portal=portal)
+    generic: InterruptReceipt[Any] = receipt
     return replace(
-        receipt,
+        generic,
         turn=None if receipt.turn is None else own(receipt.turn),
         still_queued=tuple(map(own, receipt.still_queued)),
         cancelled=tuple(map(own, receipt.cancelled)),
