@@ -99,7 +99,6 @@ SIGINT, SIGTERM = 2, 15
 
 CASES = [
     ("asyncio", "session", SIGTERM),
-    ("asyncio", "pool", SIGTERM),
     ("trio", "session", SIGINT),
     ("trio", "pool", SIGINT),
     ("sync", "sync_session", SIGINT),
