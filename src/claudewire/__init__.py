@@ -122,5 +122,13 @@ else:  # or type checkers would take any name for one of ours
             UnknownMessage UserMessage
             """,
     }
+    _HINTS = {
+        "query": "use run(), or open() for a conversation",
+        "ClaudeSDKClient": "use open(), which returns a Session",
+        "ClaudeAgentOptions": "use Options, or keyword arguments of open() and run()",
+    }
     __all__ = ["__version__", *" ".join(_HOMES.values()).split()]
-    __getattr__, __dir__ = lazy_exports(__name__, _HOMES)
+    __getattr__, __dir__ = lazy_exports(__name__, {**_HOMES, ".sync": ""}, _HINTS)
+
+if TYPE_CHECKING:  # loaded on first use, like the names above
+    from . import sync as sync

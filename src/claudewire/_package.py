@@ -13,7 +13,7 @@ __version__ = "0.1.0"
 
 
 def lazy_exports(
-    package: str, homes: Mapping[str, str]
+    package: str, homes: Mapping[str, str], hints: Mapping[str, str] | None = None
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Make the `__getattr__` and `__dir__` of a package that loads names when they are first used.
 
@@ -21,6 +21,7 @@ def lazy_exports(
         package: the name of the package.
         homes: for each module, relative to the package, the names that it holds, separated by
             white space; without names, the module is itself exported.
+        hints: advice for names that other packages have.
     """
     modules = {home.rpartition(".")[2]: home for home, names in homes.items() if not names}
     home_of = modules | {name: home for home, names in homes.items() for name in names.split()}
@@ -29,7 +30,8 @@ def lazy_exports(
         try:
             home = home_of[name]
         except KeyError:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}") from None
+            hint = f"; {hints[name]}" if hints and name in hints else ""
+            raise AttributeError(f"module {package!r} has no attribute {name!r}{hint}") from None
         from importlib import import_module  # not before it is needed
 
         module = import_module(home, package)

@@ -166,6 +166,17 @@ async def test_results_with_the_same_uuid_end_their_turns(words: tuple[str, ...]
             assert (await turn).result is not None
 
 
+async def test_idle_in_a_later_chunk_than_the_result_is_noticed() -> None:
+    async with connected() as (session, peer), anyio.create_task_group() as tasks:
+        turn = session.send("hello")
+        await peer.hear_prompt()
+        await peer.say(saying.state("running"), saying.text(), saying.result())
+        await turn
+        tasks.start_soon(session.wait_idle)
+        await anyio.wait_all_tasks_blocked()
+        await peer.say(saying.state("idle"))
+
+
 # --- a dialect without results --------------------------------------------------------------------
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import anyio
 import pytest
-from tests.helpers.sessions import bounded
+from tests.helpers.sessions import bounded, soon
 
 import claudewire
 from claudewire import OptionsError, Transport
@@ -167,6 +167,6 @@ async def test_watchdog_that_cannot_restart_ends_the_session() -> None:
         async with claudewire.open(transport=SimulatedCLI(stuck), patience=patience) as claude:
             with pytest.raises(claudewire.TurnStalled):
                 await claude.send("hi")
-            await claude.close()
-        with pytest.raises(OptionsError, match="A restart needs a function"):
-            claude.send("hi")
+            await soon(lambda: claude.state == "failed")
+            with pytest.raises(OptionsError, match="A restart needs a function"):
+                claude.send("hi")

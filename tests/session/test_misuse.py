@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from typing import Any, cast
 
@@ -110,7 +112,7 @@ def test_attribute_of_a_reply_on_a_blocking_turn_has_a_hint() -> None:
 
 async def test_closed_session_says_to_open_another() -> None:
     async with claudewire.open(transport=SimulatedCLI(echo)) as claude:
-        with pytest.raises(claudewire.SessionClosed, match=r"it is ready$"):
+        with pytest.raises(claudewire.SessionClosed, match=r"it is ready\nIt can be used now"):
             await claude.start()
     for call in (claude.start, claude.get_context_usage):
         with pytest.raises(claudewire.SessionClosed, match="Open another one"):
@@ -191,3 +193,53 @@ async def test_starting_session_refuses_other_threads() -> None:
     claude = claudewire.open(transport=connect)
     async with claude:
         assert (await claude.send("Hi")).text == "Hi"
+
+
+async def test_wrong_kind_of_loop_or_block_names_the_right_one() -> None:
+    claude: Any = claudewire.open(transport=SimulatedCLI(echo))
+    with pytest.raises(TypeError, match=r"async with.*claudewire\.sync"), claude:
+        pass
+    async with claude:
+        turn = claude.send("Hi")
+        for items in (turn, turn.reader(), turn.iter_text(), turn.iter_blocks(), claude.events()):
+            with pytest.raises(TypeError, match=r"async for.*claudewire\.sync"):
+                iter(items)
+
+
+def test_wrong_kind_of_loop_over_a_blocking_turn_names_the_right_one() -> None:
+    with claudewire.sync.open(transport=SimulatedCLI(echo)) as claude:
+        turn: Any = claude.send("Hi")
+        for items in (turn, turn.iter_text(), turn.reader()):
+            with pytest.raises(TypeError, match="read with `for`"):
+                aiter(items)
+
+
+async def test_invalid_model_and_mode_are_not_sent() -> None:
+    async with claudewire.open(transport=SimulatedCLI(echo)) as claude:
+        wrong: Any
+        for wrong in ("yolo", None, 3):
+            with pytest.raises(claudewire.OptionsError, match="permission_mode must be"):
+                await claude.set_permission_mode(wrong)
+        wrong = 3
+        with pytest.raises(claudewire.OptionsError, match="model must be"):
+            await claude.set_model(wrong)
+        with pytest.raises(claudewire.OptionsError, match="timeout must be"):
+            claude.send("Hi", timeout=-1)
+
+
+@pytest.mark.parametrize("name", ["query", "ClaudeSDKClient", "ClaudeAgentOptions"])
+def test_name_of_the_official_sdk_has_a_hint(name: str) -> None:
+    with pytest.raises(AttributeError, match=r"; use (run|open|Options)"):
+        getattr(claudewire, name)
+
+
+def test_blocking_api_needs_no_import() -> None:
+    program = "import claudewire; print(claudewire.sync.run('Hi', cli='simulated').ok)"
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True).stdout == b"True\n"
+
+
+def test_timeout_of_a_blocking_reply_says_that_the_turn_goes_on() -> None:
+    with claudewire.sync.open(transport=SimulatedCLI(wait)) as claude:
+        turn = claude.send("Hi")
+        with pytest.raises(TimeoutError, match="goes on"):
+            turn.reply(timeout=0.001)

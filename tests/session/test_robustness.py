@@ -162,15 +162,15 @@ IN_PIECES = [saying.block_start(), saying.delta("A"), saying.block_start(), sayi
 @pytest.mark.parametrize(
     ("messages", "text"),
     [
-        ([*IN_PIECES, whole("A", "B")], ["A", "B"]),
-        ([*IN_PIECES, whole("A"), whole("B")], ["A", "B"]),
-        ([*IN_PIECES, whole("A"), whole("B, too")], ["A", "B", ", too"]),
-        ([*IN_PIECES, whole("Not that.")], ["A", "B", "Not that."]),
+        ([*IN_PIECES, whole("A", "B")], ["A", "\n\nB"]),
+        ([*IN_PIECES, whole("A"), whole("B")], ["A", "\n\nB"]),
+        ([*IN_PIECES, whole("A"), whole("B, too")], ["A", "\n\nB", ", too"]),
+        ([*IN_PIECES, whole("Not that.")], ["A", "\n\nB", "Not that."]),
         (
             [*IN_PIECES[:2], saying.delta("a"), *IN_PIECES[2:], whole("Aa", "B, too")],
-            ["A", "a", "B", ", too"],
+            ["A", "a", "\n\nB", ", too"],
         ),
-        ([*IN_PIECES[:2], whole("A"), *IN_PIECES[2:], whole("B")], ["A", "B"]),
+        ([*IN_PIECES[:2], whole("A"), *IN_PIECES[2:], whole("B")], ["A", "\n\nB"]),
     ],
 )
 def test_text_that_came_in_pieces_does_not_come_again(

@@ -17,7 +17,6 @@ from tests.helpers.turns import TurnOwner, feed
 
 from claudewire import sync
 from claudewire.errors import TurnCancelled
-from claudewire.options import UnreadLimit
 from claudewire.session import Session, Turn, TurnReader
 from claudewire.testing import Chat, SimulatedCLI
 from claudewire.wire import (
@@ -133,9 +132,9 @@ async def test_reader_follows_the_running_turn() -> None:
         async for first in turn.iter_text():
             assert first == "One."
             break
-        assert await text(turn.reader()) == "One.Two."
+        assert await text(turn.reader()) == "One.\n\nTwo."
         assert await text(turn) == "Two."
-        assert await text(turn.reader()) == "One.Two."
+        assert await text(turn.reader()) == "One.\n\nTwo."
 
 
 async def test_reader_gets_a_broken_message_until_the_next() -> None:
@@ -192,14 +191,6 @@ async def test_unread_messages_of_readers_are_counted() -> None:
     del view, turn
     gc.collect()
     assert unread.count == 0
-
-
-async def test_dropped_pieces_are_dropped_for_all_readers() -> None:
-    messages = await messages_of_a_turn()
-    turn = fed(messages[:3], TurnOwner(UnreadLimit(high_water=5, policy="drop_partial")))
-    reader = turn.reader()
-    feed(turn, messages[3:])
-    assert await text(reader) == await text(fed(messages))
 
 
 def test_blocking_reader_sees_the_whole_turn() -> None:

@@ -37,19 +37,3 @@ async def test_unread_messages_delay_no_permission_or_interrupt(count: int) -> N
         assert receipts[0].turn is turn
         assert len([message async for message in turn]) == count + 1
         assert session.unread == 0
-
-
-async def test_drop_partial_drops_pieces_and_keeps_messages() -> None:
-    async with connected(unread=UnreadLimit(high_water=100, policy="drop_partial")) as (
-        session,
-        peer,
-    ):
-        turn = session.send("go")
-        await peer.hear_prompt()
-        await peer.write(peer.connection.send(saying.delta("x")) * 1000)
-        whole = [saying.text("x" * 1000), saying.result()]
-        await peer.say(*whole)
-        reply = await turn
-        assert session.unread == 102
-        assert reply.blocks[0].text == "x" * 1000  # type: ignore[union-attr]
-        assert "".join([text async for text in turn.iter_text()]) == "x" * 1000

@@ -15,11 +15,18 @@ from tests.helpers.clock import simulated_time
 from tests.helpers.sessions import connected, echo, options, soon
 
 from claudewire.approvals import PermissionRequest, PermissionResult
-from claudewire.errors import TurnStalled
+from claudewire.errors import TurnError, TurnStalled
 from claudewire.options import StallTimeouts, Timeouts, WaitingFor
 from claudewire.session import Session, Stall, Subscription, Waiting
 from claudewire.testing import Chat, SimulatedCLI
-from claudewire.wire import Answer, Cancel, CanUseTool, GetSettings
+from claudewire.wire import (
+    Answer,
+    Cancel,
+    CanUseTool,
+    GetSettings,
+    Message,
+    SessionStateChangedMessage,
+)
 
 pytestmark = [pytest.mark.anyio, simulated_time]
 
@@ -138,18 +145,64 @@ async def test_silence_is_reported_once(said: list[Any], what: WaitingFor, secon
         events = session.events()
         turn = session.send("hello")
         await peer.hear_prompt()
-        await peer.say(*said, saying.status()) if said else None
+        await peer.say(*said) if said else None
         stall = await next_stall(events, what)
         assert stall.action == "warn"
         assert stall.evidence.sent
         assert stall.seconds == seconds
         await anyio.sleep(5000)
         assert not stalls(events)
-        # The turn goes on, and output starts the clock again.
-        await peer.say(saying.status())
+        # The turn goes on, and progress starts the clock again.
+        await peer.say(saying.init())
         await next_stall(events, what)
         await peer.say(saying.result())
         assert (await turn).ok
+
+
+SILENT = [
+    saying.keep_alive(),
+    saying.status(),
+    SessionStateChangedMessage(state="running"),
+    None,
+]
+
+
+@pytest.mark.parametrize("message", SILENT, ids=lambda it: type(it).__name__)
+async def test_output_without_progress_does_not_hide_a_stall(message: Message | None) -> None:
+    noise = b"[debug] still here\n"
+    async with watched() as (session, peer), anyio.create_task_group() as tasks:
+        events = session.events()
+        session.send("hello")
+        await peer.hear_prompt()
+
+        async def chatter() -> None:
+            while True:
+                await anyio.sleep(30)
+                await (peer.write(noise) if message is None else peer.say(message))
+
+        tasks.start_soon(chatter)
+        assert (await next_stall(events)).seconds == 100
+        tasks.cancel_scope.cancel()
+
+
+async def test_answers_to_the_application_do_not_hide_a_stall() -> None:
+    async with watched() as (session, peer), anyio.create_task_group() as tasks:
+        events = session.events()
+        session.send("hello")
+
+        async def poll() -> None:
+            while True:
+                await anyio.sleep(30)
+                await session.request(GetSettings())
+
+        async def answer() -> None:
+            while True:
+                await peer.answer(await peer.hear_request(GetSettings))
+
+        tasks.start_soon(poll)
+        tasks.start_soon(answer)
+        assert (await next_stall(events)).seconds == 100
+        tasks.cancel_scope.cancel()
 
 
 async def test_next_prompt_begins_a_new_wait() -> None:
@@ -268,4 +321,23 @@ async def test_action_interrupt_without_a_turn_does_nothing() -> None:
             await next_stall(events)
             await next_stall(events)
             await peer.answer(request)
+        assert session.state == "ready"
+
+
+@pytest.mark.parametrize("at", ["running", "held"])
+async def test_turn_beyond_its_timeout_is_interrupted(at: str) -> None:
+    session = Session(options(timeouts=TIMEOUTS), transport=SimulatedCLI(stuck))
+    async with session:
+        if at == "held":
+            before = session.send("stuck", timeout=20)
+        turn = session.send("stuck", timeout=10)
+        began = anyio.current_time()
+        with pytest.raises(TurnError, match="took longer than 10 s"):
+            await turn
+        assert anyio.current_time() - began == pytest.approx(10, abs=0.01)
+        if at == "held":
+            with pytest.raises(TurnError, match="took longer than 20 s"):
+                await before
+        assert (await session.send("fine", timeout=10)).text == "You said fine."
+        await anyio.sleep(20)
         assert session.state == "ready"

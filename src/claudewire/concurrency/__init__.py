@@ -22,6 +22,7 @@ from .tasks import (
     clock,
     ends_the_caller,
     in_trio,
+    is_of_a_signal,
     run_detached,
 )
 from .waking import Mailbox, MailboxClosed, RunSoon, Signal, run_soon
@@ -44,6 +45,7 @@ __all__ = [
     "function_name",
     "in_trio",
     "is_async_function",
+    "is_of_a_signal",
     "run_detached",
     "run_soon",
 ]

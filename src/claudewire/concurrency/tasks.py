@@ -9,15 +9,20 @@ from __future__ import annotations
 
 import asyncio
 import math
+import signal
 import sys
 from collections.abc import Awaitable, Callable, Coroutine
 from contextvars import Context, copy_context
 from functools import partial
+from pathlib import Path
+from traceback import walk_tb
 from typing import Any, Generic, TypeVar, cast
 
 import anyio
 
 ResultT = TypeVar("ResultT")
+
+_PACKAGE = str(Path(__file__).parents[1])
 
 _running: set[object] = set()
 """The tasks of asyncio, which itself remembers them only weakly."""
@@ -43,8 +48,10 @@ def clock() -> Callable[[], float]:
 def ends_the_caller(error: BaseException) -> bool:
     """True if an exception cancels or closes the calling task, rather than coming from its callee.
 
-    `KeyboardInterrupt` and `SystemExit` come from the callee: an event loop raises them elsewhere.
+    `KeyboardInterrupt` and `SystemExit` come from the callee, unless a signal handler raised them.
     """
+    if is_of_a_signal(error):
+        return True
     if isinstance(error, GeneratorExit):
         # One that a function has raised comes from a frame below.
         return error.__traceback__ is None or error.__traceback__.tb_next is None
@@ -54,6 +61,28 @@ def ends_the_caller(error: BaseException) -> bool:
         return True
     task = None if in_trio() else asyncio.current_task()
     return task is not None and task.cancelling() > 0
+
+
+def is_of_a_signal(error: BaseException) -> bool:
+    """Whether the handler of a signal raised an exception, which must end the program.
+
+    A function that the library has called may raise the same, and only ends itself.
+    """
+    if not isinstance(error, KeyboardInterrupt | SystemExit):
+        return False
+    codes = [frame.f_code for frame, _ in walk_tb(error.__traceback__)]
+    if isinstance(error, KeyboardInterrupt) and codes[-1].co_filename.startswith(_PACKAGE):
+        return True  # of Python's own handler, which has no frame
+    handlers = [signal.getsignal(number) for number in signal.valid_signals()]
+    return any(_code_of(handler) in codes for handler in handlers)
+
+
+def _code_of(handler: Any) -> object:
+    while isinstance(handler, partial):
+        handler = handler.func
+    return getattr(
+        handler if hasattr(handler, "__code__") else type(handler).__call__, "__code__", 0
+    )
 
 
 def run_detached(

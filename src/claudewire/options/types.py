@@ -127,15 +127,12 @@ class UnreadLimit(Struct, frozen=True):
 
     Attributes:
         high_water: the number of messages at which an `UnreadLimitReached` event reports them.
-        policy: `keep` keeps them all; `drop_partial` then drops pieces of messages, each of which
-            comes again as a whole.
 
     Raises:
-        OptionsError: the policy does not exist, or the number is less than 1.
+        OptionsError: the number is less than 1.
     """
 
     high_water: int = 10_000
-    policy: Literal["keep", "drop_partial"] = "keep"
 
     def __post_init__(self) -> None:
         check_fields(self, "unread", high_water=1)

@@ -17,7 +17,7 @@ from uuid import uuid4
 
 import anyio
 
-from ..concurrency import Signal, ends_the_caller
+from ..concurrency import Signal, ends_the_caller, is_of_a_signal
 from ..errors import (
     Cause,
     CLIError,
@@ -34,7 +34,7 @@ from ..errors import (
     describe,
 )
 from ..launch import Connect, ConversationLock, check_connect, conversation_lock, open_transport
-from ..options import Options
+from ..options import Options, Timeouts
 from ..output import OutputSpec
 from ..tracking import COUNTED, TRACKED, Ledger, TaskTable
 from ..transport import Transport
@@ -100,6 +100,9 @@ TURN_OVER = "the turn was over before a decision was made"
 TURN_FOLLOWS_WITHIN: float = 1.0
 """Seconds. The end of a task sets off a turn; measured, the CLI is idle for 0.1 s in between."""
 
+MARGIN: float = 10.0
+"""Seconds for the parts of an end that no option limits."""
+
 _DEAD = (SessionState.CLOSED, SessionState.FAILED)
 _CONTROL = frozenset({Request, Answer, Failure, Cancel})
 
@@ -126,6 +129,8 @@ class Core:
         self.state: SessionState = SessionState.NEW
         self.is_dead: bool = False
         """Whether the session is closed or has failed."""
+        self.is_final: bool = False
+        """Whether the application has closed the session: no CLI is started any more."""
         self.failure: Error | None = None
         self.link: Link | None = None
         self.home: HomeThread = HomeThread()
@@ -164,9 +169,10 @@ class Core:
     async def start(self) -> None:
         """Start the CLI of a new session; see `Session.start`."""
         if self.state is not SessionState.NEW:
+            is_over = self.is_dead or self.is_final
+            advice = OPEN_ANOTHER if is_over else "It can be used now; enter or await it only once."
             raise SessionClosed(
-                f"The session cannot be started again: it is {self.state}",
-                advice=OPEN_ANOTHER if self.is_dead else "",
+                f"The session was started before: it is {self.state}", advice=advice
             )
         if self.budget is not None:
             self.budget.check_spent()
@@ -178,8 +184,7 @@ class Core:
         if not self.is_dead:
             self.home.check()
         check_connect(self.transport, "A restart")
-        if self.state is SessionState.CLOSING:
-            raise SessionClosed("The session is closing")
+        self._check_not_closed()
         if self.state is SessionState.STARTING:
             # Another caller is restarting it already.
             await self.changed.until(lambda: self.state is not SessionState.STARTING)
@@ -202,19 +207,22 @@ class Core:
             options = options.replace(output=None, json_schema=self.output.schema)
         try:
             if self.restarting:  # the CLI before this one has to exit first
-                with anyio.CancelScope(shield=True):
-                    await self.changed.until(lambda: not self.restarting)
-            if self.failure is not None:  # the session was closed meanwhile
+                await self.until_ended(lambda: not self.restarting)
+            self._check_not_closed()
+            if self.failure is not None:  # the CLI before this one was given up meanwhile
                 raise without_traceback(self.failure)
             self.lock.expect(options)
             link = await self._open_link(options)
             if (info := await self._initialize(link, options)) is not None:
                 await self._take_info(info, options)
             self.check()  # it may have been closed, or have failed, at the last moment
+        except GeneratorExit:  # the event loop has ended, and the link sees it too
+            raise
         except BaseException as error:
             self.give_up(failure_of(error))
-            with anyio.CancelScope(shield=True):
-                await self.changed.until(lambda: self.is_dead)
+            before = self.link
+            # Another caller may restart the session as soon as this CLI has ended.
+            await self.until_ended(lambda: self.is_dead or self.link is not before)
             raise
         self.set_state(SessionState.READY)
         self.send_queued()
@@ -394,8 +402,19 @@ class Core:
         reason = without_traceback(self.failure or CLIError(text, cause=Cause.EXITED))
         raise reason from reason.__cause__  # not from an exception that is being handled
 
+    def _check_not_closed(self) -> None:
+        """Refuse to start a CLI.
+
+        Raises:
+            SessionClosed: the application has closed the session.
+        """
+        if self.is_final:
+            text = "The session was closed" if self.is_dead else "The session is closing"
+            raise SessionClosed(text, advice=OPEN_ANOTHER)
+
     def close(self, *, now: bool) -> None:
-        """Start to close the session, unless it is being closed already."""
+        """Start to close the session, for good, unless it is being closed already."""
+        self.is_final = True
         if self.is_dead:
             return
         was_new = self.state is SessionState.NEW
@@ -410,10 +429,16 @@ class Core:
         elif self.opening is not None:
             self.opening.cancel()
 
+    async def until_ended(self, condition: Callable[[], bool]) -> None:
+        """Wait for the end of a CLI. A cancelled caller waits for as long as an end may take."""
+        with anyio.move_on_after(_longest_end(self.options.timeouts), shield=True):
+            await self.changed.until(condition)
+        await self.changed.until(condition)
+
     def give_up(self, error: Error) -> None:
         """End the CLI for this reason, which every call raises from then on."""
         self.restarting = False
-        if self.failure is None:
+        if self.failure is None and not self.is_final:
             self.failure = error
         if self.link is None:
             self.ended()
@@ -611,10 +636,12 @@ class Core:
             self._wind_up()
         except BaseException as error:  # whatever it was, no call may go on waiting
             self._end_all(self.failure or self._failure(error))
+            if is_of_a_signal(error):
+                raise
             log.exception("The end of the session could not be handled")
 
     def _wind_up(self) -> None:
-        if self.state is SessionState.CLOSING:
+        if self.is_final:
             self.restarting = False  # it was closed in the middle of a restart
         error = self.failure or self._reason()
         self.conversation.drop_sent(error)
@@ -707,6 +734,11 @@ def failure_of(error: BaseException) -> Error:
     failure = CLIError(f"The CLI could not be started: {describe(error)}")
     failure.__cause__ = error
     return failure
+
+
+def _longest_end(limits: Timeouts) -> float:
+    """Return the seconds that a CLI may take to end: each step has its limit, and so have tasks."""
+    return limits.exit + limits.terminate + 2 * limits.kill + 3 * limits.drain + MARGIN
 
 
 def _resuming(options: Options, session_id: str | None) -> Options:

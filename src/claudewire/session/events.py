@@ -24,7 +24,18 @@ UNREAD_EVENTS = 10_000
 
 
 class SessionState(StrEnum):
-    """The phase of a session's life."""
+    """The phase of a session's life.
+
+    The calls that each state allows; all others raise the reason. `close` is allowed in all.
+
+    | state | calls | next states |
+    |---|---|---|
+    | new | start | starting, closed |
+    | starting | send; restart waits for the start | ready, closing, closed, failed |
+    | ready, busy | all but start | ready, busy, starting, closing, closed, failed |
+    | closing | none | closed, failed |
+    | closed, failed | restart, unless the application has called `close` | starting |
+    """
 
     NEW = "new"
     STARTING = "starting"

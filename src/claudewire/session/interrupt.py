@@ -19,6 +19,7 @@ from ..errors import (
     RequestTimeout,
     TransportClosed,
     TurnCancelled,
+    TurnError,
     UnsupportedRequest,
 )
 from ..wire import CancelAsyncMessage, EndSession, Interrupt, ResultMessage
@@ -313,3 +314,18 @@ async def stop_turn(core: Core, turn: AnyTurn, timeout: float) -> bool:
         with suppress(Error):
             await _Interruption(core, turn).run(timeout, None)
     return turn is not core.conversation.active
+
+
+async def limit_turn(core: Core, turn: AnyTurn, seconds: float) -> None:
+    """Stop a turn that takes longer; it then fails."""
+    with anyio.move_on_after(seconds):
+        await turn.finished.wait()
+        return
+    error = TurnError(f"The turn took longer than {seconds:g} s and was interrupted")
+    turn._fail_at_end(error)
+    with suppress(Error):
+        receipt = await interrupt_turn(core, turn, DEFAULT, escalate=False)
+        if receipt.outcome != "not_stopped":
+            return
+    if not turn.is_over:
+        core.give_up(error)

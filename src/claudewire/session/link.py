@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, cast
 import anyio
 import anyio.lowlevel
 
-from ..concurrency import Signal, clock, ends_the_caller, run_detached
+from ..concurrency import Signal, clock, ends_the_caller, is_of_a_signal, run_detached
 from ..errors import (
     CLIError,
     Evidence,
@@ -43,9 +43,16 @@ from ..wire import (
     EndOfStream,
     Event,
     Failure,
+    InvalidLine,
+    KeepAlive,
+    Malformed,
+    Oversize,
+    RateLimitEvent,
     Request,
     RequestBody,
+    SessionStateChangedMessage,
     State,
+    StatusMessage,
     UnknownRequest,
 )
 from .log import WireLogger, is_wire_logged, log, session_name
@@ -94,6 +101,11 @@ MOST_OPEN = 50_000
 
 
 _CONTROL = frozenset({Request, Answer, Failure, Cancel, EndOfStream})
+_WITHOUT_PROGRESS = frozenset(
+    {KeepAlive, StatusMessage, SessionStateChangedMessage, RateLimitEvent}
+    | {Answer, Failure, EndOfStream, InvalidLine, Malformed, Oversize}
+)
+"""What a CLI may write although nothing goes on."""
 
 
 def name_of(body: object) -> str:
@@ -129,7 +141,7 @@ class Link:
         did_not_exit: set if the CLI did not exit although its output or input had ended.
         loop_ended: set if the event loop has ended before the link.
         finished: set at the very end.
-        last_received: the time of the last output, by the clock of the event loop.
+        last_progress: the time of the last output that shows progress, by the event loop's clock.
         last_sent: the time of the last prompt or answer.
     """
 
@@ -137,14 +149,17 @@ class Link:
         self, connected: Connected, connection: Connection, core: Core, timeouts: Timeouts
     ) -> None:
         transport, handlers = connected.transport, core.handlers
-        self.connection = connection
+        self.connection: Connection = connection
         self.status: int | None = None
         self.failure: BaseException | None = None
-        self.may_withdraw = False
-        self.is_closing = self.input_broken = self.did_not_exit = self.loop_ended = False
+        self.may_withdraw: bool = False
+        self.is_closing: bool = False
+        self.input_broken: bool = False
+        self.did_not_exit: bool = False
+        self.loop_ended: bool = False
         self.finished: anyio.Event = anyio.Event()
         self._now = clock()
-        self.last_received: float = -math.inf
+        self.last_progress: float = -math.inf
         self.last_sent: float = self._now()
         self._transport = transport
         # A subclass of the application may do all of this in another way.
@@ -162,6 +177,7 @@ class Link:
         self._hurry = self._exited = self._input_ended = False
         self._output_ended = self._stderr_ended = False
         self._is_transport_closed = self._is_writing = self._are_cancelled = False
+        self._received = 0
         self._outgoing: list[bytes] = []
         self._unwritten = 0
         self._asked: dict[str, _Asked] = {}
@@ -364,6 +380,9 @@ class Link:
             await self._close_transport()
             raise
         except BaseException as error:
+            if is_of_a_signal(error):
+                self._end_without_loop()
+                raise
             self.failure = error
             await self._close_transport()
             log.error("The link failed", exc_info=error)
@@ -394,9 +413,9 @@ class Link:
             await self._progress.until(lambda: self._stderr_ended, STDERR_FOLLOWS_WITHIN)
         await self._aclose()
         await self._progress.until(lambda: self._exited, self._timeouts.drain)
-        received = math.nan
-        while not self._output_ended and received != self.last_received:
-            received = self.last_received
+        received = -1
+        while not self._output_ended and received != self._received:
+            received = self._received
             await self._progress.until(lambda: self._output_ended, REST_FOLLOWS_WITHIN)
 
     async def _close_transport(self) -> None:
@@ -494,12 +513,13 @@ class Link:
 
     def _take(self, data: bytes) -> None:
         """Handle some bytes of output; `b""` is its end. It never raises."""
-        if data:
-            self.last_received = self._now()
+        self._received += len(data)
         try:
             if data or self.connection.their_state is not State.ENDED:
                 self._handle(self.connection.receive_data(data))
         except BaseException as error:
+            if is_of_a_signal(error):
+                raise
             self._core.failed(error)
         if not data:
             self._output_ended = True
@@ -509,6 +529,8 @@ class Link:
         self._evidence.note_received(events)
         if is_wire_logged():
             self._wire_log.received(events)
+        if not _WITHOUT_PROGRESS.issuperset(map(type, events)):
+            self.last_progress = self._now()
         self._core.received(events)
         for event in events:
             if type(event) in _CONTROL:
@@ -551,7 +573,9 @@ class Link:
             return
         try:
             answer = self._handlers.at_once(request)
-        except BaseException:
+        except BaseException as error:
+            if is_of_a_signal(error):
+                raise
             log.exception("The request %s of the CLI could not be answered", request.id)
             answer = self._handlers.refusal(request)
         if answer is not None:

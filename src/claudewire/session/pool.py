@@ -19,11 +19,11 @@ import weakref
 from collections import deque
 from collections.abc import Generator
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.lowlevel
-from anyio.abc import TaskGroup
 
 from ..concurrency import Signal, ends_the_caller, run_detached
 from ..errors import OptionsError, SessionClosed, describe
@@ -103,6 +103,8 @@ class Pool:
         self._transport = transport
         self._warm: dict[Session, anyio.CancelScope] = {}
         """The ready CLIs, the oldest first. Cancel the scope to end the watch over one."""
+        self._owners: set[anyio.CancelScope] = set()
+        """Cancel one to end the CLI that its task owns."""
         self._starting = 0
         self._callers: deque[object] = deque()
         """The callers that wait for a CLI, the first to come first."""
@@ -246,13 +248,14 @@ class Pool:
 
     async def _run(self) -> None:
         try:
-            async with anyio.create_task_group() as tasks:
-                while not self._closing:
-                    self._end_excess()
-                    delay = self._start_missing(tasks)
-                    with anyio.move_on_after(delay):
-                        await self._changed.wait()
-                tasks.cancel_scope.cancel()
+            while not self._closing:
+                self._end_excess()
+                delay = self._start_missing()
+                with anyio.move_on_after(delay):
+                    await self._changed.wait()
+            for scope in self._owners:
+                scope.cancel()
+            await self._changed.until(lambda: not self._owners)
         except Exception:
             log.exception("The pool failed")
         finally:
@@ -270,7 +273,7 @@ class Pool:
         for session in [*self._warm][: max(0, excess)]:
             self._warm[session].cancel()
 
-    def _start_missing(self, tasks: TaskGroup) -> float | None:
+    def _start_missing(self) -> float | None:
         """Start the missing CLIs; return after how many seconds to look again."""
         wait = self._retry_at - anyio.current_time()
         while self._starting < self._max_starting:
@@ -278,11 +281,22 @@ class Pool:
             if unserved + self._size <= 0 or (unserved <= 0 < wait):
                 return wait if unserved + self._size > 0 else None
             self._starting += 1
-            tasks.start_soon(self._start_one)
+            scope = anyio.CancelScope()
+            self._owners.add(scope)
+            # Not in a task group: on trio, Ctrl-C must not be raised in its tasks.
+            run_detached(partial(self._own_one, scope), "claudewire pool")
         return None
 
-    async def _start_one(self) -> None:
+    async def _own_one(self, scope: anyio.CancelScope) -> None:
         """Start one CLI, and own it until a caller has it or it has ended."""
+        try:
+            with scope:
+                await self._start_one()
+        finally:
+            self._owners.discard(scope)
+            self._changed.notify()
+
+    async def _start_one(self) -> None:
         session = Session(self.options, transport=self._transport)
         error = None
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections import deque
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import anyio
 import anyio.lowlevel
@@ -45,7 +45,17 @@ class HomeThread:
             )
 
 
-class ItemQueue(Generic[ItemT]):
+class AsyncOnly:
+    """Refuses a loop without async, and names the way."""
+
+    if not TYPE_CHECKING:  # or type checkers would allow it
+
+        def __iter__(self) -> None:
+            text = "It is read with `async for`; programs without async use claudewire.sync"
+            raise TypeError(f"{type(self).__name__!r} object is not iterable. {text}")
+
+
+class ItemQueue(AsyncOnly, Generic[ItemT]):
     """Unread items. Iterate it to read them; each goes to one reader.
 
     Tasks of the event loop wait for items. Any thread can take one that is there.

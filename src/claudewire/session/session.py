@@ -7,15 +7,17 @@ import warnings
 import weakref
 from collections.abc import AsyncIterator, Generator
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, get_args, overload
 from uuid import uuid4
 
 import anyio
 
+from ..concurrency import run_detached
 from ..content import Prompt, to_content
 from ..errors import Error, OptionsError, OutputError, RequestError, RequestTimeout
 from ..launch import Connect, check_transport
-from ..options import Options, check_options
+from ..options import Options, check_options, checked
 from ..tracking import Ledger, TaskTable
 from ..transport import Transport
 from ..wire import (
@@ -39,7 +41,7 @@ from ..wire import (
 )
 from .core import Core
 from .events import UNREAD_EVENTS, SessionState, Subscription
-from .interrupt import Escalation, InterruptReceipt, Queued, interrupt
+from .interrupt import Escalation, InterruptReceipt, Queued, interrupt, limit_turn
 from .link import DEFAULT, Timeout
 from .log import log
 from .turn import AnyTurn, OutputT, Reply, Turn
@@ -187,8 +189,7 @@ class Session(SessionFacts, Generic[OutputT]):
         if not core.is_dead:
             core.home.check()
         core.close(now=now)
-        with anyio.CancelScope(shield=True):
-            await core.changed.until(lambda: core.is_dead)
+        await core.until_ended(lambda: core.is_dead)
 
     async def restart(self, *, resume: bool = True) -> None:
         """End the CLI and start another, which resumes the conversation.
@@ -211,6 +212,16 @@ class Session(SessionFacts, Generic[OutputT]):
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
+    if not TYPE_CHECKING:  # or type checkers would allow it
+
+        def __enter__(self) -> None:
+            text = (
+                "Open a session with `async with`; programs without async use claudewire.sync.open"
+            )
+            raise TypeError(text)
+
+        def __exit__(self, *_: object) -> None: ...
+
     def __await__(self) -> Generator[Any, None, Session[OutputT]]:
         return self.start().__await__()
 
@@ -223,7 +234,7 @@ class Session(SessionFacts, Generic[OutputT]):
             core.link = core.watchdog = None  # these two refer to the core
             return
         warnings.warn(f"{self!r} was never closed", ResourceWarning, stacklevel=1, source=self)
-        core.state = SessionState.CLOSING  # it must not be restarted
+        core.is_final = True  # it must not be restarted
         link.kill_now()
 
     # --- facts -----------------------------------------------------------------------------------
@@ -252,6 +263,7 @@ class Session(SessionFacts, Generic[OutputT]):
         *,
         priority: Priority | None = None,
         uuid: str | None = None,
+        timeout: float | None = None,
         **fields: Any,
     ) -> Turn[OutputT]:
         """Send a prompt, without waiting: read the answer from the turn.
@@ -264,6 +276,8 @@ class Session(SessionFacts, Generic[OutputT]):
             prompt: text, or a list of text, images and documents.
             priority: see above.
             uuid: the prompt's id on the wire; made up if not given.
+            timeout: seconds from now after which the turn is interrupted and fails with a
+                `TurnError`. A timeout around `await turn` only ends the wait: the turn goes on.
             fields: further fields of `UserMessage`.
 
         Raises:
@@ -275,6 +289,8 @@ class Session(SessionFacts, Generic[OutputT]):
             raise OptionsError(f"priority is one of now, next, later, not {priority!r}")
         if fields.get("should_query") is False:
             raise ValueError("should_query=False asks for no answer: use add_context() instead")
+        if timeout is not None:
+            checked("timeout", timeout, float, least=0)
         core = self._core
         core.check_sending()
         if core.options.verbatim_prompts:
@@ -285,6 +301,8 @@ class Session(SessionFacts, Generic[OutputT]):
         read_output = None if core.output is None else core.output.read
         turn: Turn[OutputT] = Turn(message, core, read_output)
         core.conversation.hold(turn)
+        if timeout is not None:
+            run_detached(partial(limit_turn, core, turn, timeout), "claudewire timeout")
         core.send_queued()
         return turn
 
@@ -292,9 +310,6 @@ class Session(SessionFacts, Generic[OutputT]):
     async def turn(
         self,
         prompt: Prompt,
-        *,
-        priority: Priority | None = None,
-        uuid: str | None = None,
         **fields: Any,
     ) -> AsyncIterator[Turn[OutputT]]:
         """Send a prompt for the length of a block: at its end the turn is interrupted.
@@ -309,12 +324,10 @@ class Session(SessionFacts, Generic[OutputT]):
         `Timeouts.interrupt`, and raises no error of its own: a turn that does not stop is logged.
 
         Args:
-            prompt: see `send`, also for the other arguments and the errors.
-            priority: see `send`.
-            uuid: the prompt's id on the wire; made up if not given.
-            fields: further fields of `UserMessage`.
+            prompt: see `send`, also for the errors.
+            fields: the other arguments of `send`.
         """
-        turn = self.send(prompt, priority=priority, uuid=uuid, **fields)
+        turn = self.send(prompt, **fields)
         try:
             yield turn
         finally:
@@ -396,13 +409,23 @@ class Session(SessionFacts, Generic[OutputT]):
     async def set_model(
         self, model: str | None = None, *, timeout: Timeout = DEFAULT
     ) -> SetModelResult:
-        """Change the model; None restores the one that the session started with."""
-        return await self.request(SetModel(model), timeout=timeout)
+        """Change the model; None restores the one that the session started with.
+
+        Raises:
+            OptionsError: `model` is not a string.
+        """
+        return await self.request(SetModel(Options(model=model).model), timeout=timeout)
 
     async def set_permission_mode(
         self, mode: str, *, timeout: Timeout = DEFAULT
     ) -> SetPermissionModeResult:
-        """Change the permission mode: `default`, `acceptEdits`, `plan` and so on."""
+        """Change the permission mode: `default`, `acceptEdits`, `plan` and so on.
+
+        Raises:
+            OptionsError: there is no such mode.
+        """
+        given: Any = checked("permission_mode", mode, str)
+        Options(permission_mode=given)
         return await self.request(SetPermissionMode(mode), timeout=timeout)
 
     async def get_context_usage(

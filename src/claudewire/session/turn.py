@@ -32,7 +32,7 @@ from .events import TurnState
 from .interrupt import Escalation, InterruptReceipt, interrupt_turn, withdraw
 from .link import DEFAULT, Timeout
 from .log import log
-from .queue import Broadcast, ItemQueue
+from .queue import AsyncOnly, Broadcast, ItemQueue
 
 if TYPE_CHECKING:
     import typing_extensions
@@ -168,19 +168,33 @@ class Reply(Generic[OutputT]):
 
 
 class TextPieces:
-    """Turns messages into the pieces of text that they add, none of them twice."""
+    """Turns messages into the pieces of text that they add, none of them twice.
+
+    A blank line separates blocks.
+    """
 
     def __init__(self) -> None:
         self._before = ""
         self._block: list[str] = []
+        self._has_text = self._begins = False
 
     def note(self, message: Message) -> Sequence[str]:
         """Take a message and return the text that it adds."""
+        pieces = self._note(message)
+        if not pieces:
+            return ()
+        separator = "\n\n" if self._has_text and self._begins else ""
+        self._has_text, self._begins = True, False
+        return (separator + pieces[0],)
+
+    def _note(self, message: Message) -> Sequence[str]:
         if isinstance(message, StreamEvent) and message.parent_tool_use_id is None:
             return self._note_piece(message)
         if isinstance(message, AssistantMessage) and message.parent_tool_use_id is None:
             whole = message.text
+            was_streamed = bool(self._before) or any(self._block)
             missing = self._missing(whole) if whole else ""
+            self._begins = self._begins or not was_streamed
             return (missing,) if missing else ()
         return ()
 
@@ -189,6 +203,8 @@ class TextPieces:
         if text:
             self._block.append(text)
             return (text,)
+        if isinstance(piece.event, MessageStart | ContentBlockStart):
+            self._begins = True
         if isinstance(piece.event, MessageStart):
             self._before, self._block = "", []
         elif isinstance(piece.event, ContentBlockStart):
@@ -206,7 +222,7 @@ class TextPieces:
         return whole.removeprefix(streamed if whole.startswith(streamed) else block)
 
 
-class _View(Generic[ItemT]):
+class _View(AsyncOnly, Generic[ItemT]):
     """Items made from messages. Not a generator: a loop over it may be left at any time."""
 
     def __init__(
@@ -231,14 +247,10 @@ class UnreadCounter:
 
     Attributes:
         queues: the queues of the turns and their readers. They are weak references.
-        dropped: the number of dropped pieces.
-        drops_pieces: whether to drop pieces beyond the limit.
     """
 
     def __init__(self, limit: UnreadLimit, on_limit: Callable[[int], None]) -> None:
         self.queues: weakref.WeakSet[ItemQueue[Message]] = weakref.WeakSet()
-        self.dropped: int = 0
-        self.drops_pieces: bool = limit.policy == "drop_partial"
         self._limit = limit.high_water
         self._on_limit = on_limit
         self._is_reported = False
@@ -251,11 +263,6 @@ class UnreadCounter:
         self.queues -= {queue for queue in self.queues if queue.is_over}
         return sum(map(len, self.queues))
 
-    @property
-    def is_full(self) -> bool:
-        """Whether the limit is reached."""
-        return self._is_reported and self.count >= self._limit
-
     def look(self) -> None:
         """Count, after `left` messages were added; report the limit."""
         unread = self.count
@@ -267,7 +274,7 @@ class UnreadCounter:
         self.left = max(self._limit - unread, self._limit // 4, 1)
 
 
-class TurnReader:
+class TurnReader(AsyncOnly):
     """Reads a turn from its first message on, whatever others have read; see `Turn.reader`.
 
     Iterate it for the messages, or use `iter_text()` or `iter_blocks()`.
@@ -290,7 +297,7 @@ class TurnReader:
     def iter_text(self) -> AsyncIterator[str]:
         """Iterate over the text of the main conversation as it arrives, piece by piece.
 
-        Without partial messages the pieces are whole blocks.
+        Without partial messages the pieces are whole blocks. A blank line separates blocks.
         """
         return _View(self._queue, TextPieces().note)
 
@@ -381,8 +388,6 @@ class Turn(TurnReader, Generic[OutputT]):
         self._read_output = read_output
         self._readers: Broadcast[Message] | None = None
         self._log = _Log()
-        self._gaps: set[str | None] = set()
-        """The speakers whose unfinished message has lost pieces."""
         self._reply: Reply[OutputT] | None = None
         self._error: Error | None = None
         self._final_error: Error | None = None
@@ -514,8 +519,6 @@ class Turn(TurnReader, Generic[OutputT]):
     def _push(self, message: Any) -> None:
         """Add a message."""
         unread = self._core.unread
-        if unread.drops_pieces and self._is_dropped(message):
-            return
         self._log.add(message)
         self._queue.put(message)
         unread.left -= 1
@@ -524,19 +527,6 @@ class Turn(TurnReader, Generic[OutputT]):
             unread.left -= self._readers.size
         if unread.left <= 0:
             unread.look()
-
-    def _is_dropped(self, message: Message) -> bool:
-        """Drop a piece, and all later ones until the whole message comes: it has no gaps then."""
-        if isinstance(message, AssistantMessage):
-            self._gaps.discard(message.parent_tool_use_id)
-        if not isinstance(message, StreamEvent):
-            return False
-        speaker, unread = message.parent_tool_use_id, self._core.unread
-        if speaker not in self._gaps and not unread.is_full:
-            return False
-        self._gaps.add(speaker)
-        unread.dropped += 1
-        return True
 
     def _finish(self, result: ResultMessage, *, merged: bool = False) -> None:
         """End it with its result."""

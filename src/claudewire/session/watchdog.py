@@ -78,7 +78,7 @@ class Watchdog:
         core, link = self._core, self._core.link
         if link is None:
             return Waiting(WaitingFor.NOTHING, anyio.current_time())
-        since = max(link.last_received, link.last_sent)
+        since = max(link.last_progress, link.last_sent)
         if core.state is SessionState.STARTING:
             return Waiting(WaitingFor.START, since)
         if core.is_dead or core.state is SessionState.CLOSING or not link.is_open:
@@ -88,7 +88,7 @@ class Watchdog:
         if core.conversation.is_busy:
             return Waiting(_next_of(core.conversation.active), since)
         if link.waits_since is not None:
-            return Waiting(WaitingFor.ANSWER, max(link.last_received, link.waits_since))
+            return Waiting(WaitingFor.ANSWER, max(link.last_progress, link.waits_since))
         return Waiting(WaitingFor.NOTHING, since)
 
     async def run(self) -> None:

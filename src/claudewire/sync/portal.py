@@ -199,8 +199,10 @@ def portal() -> Portal:
 
 
 def _end() -> None:
-    if _portal is not None:
-        _portal.end()
+    # A Ctrl-C here: finalizers kill what is still open.
+    with suppress(KeyboardInterrupt, SystemExit):
+        if _portal is not None:
+            _portal.end()
 
 
 def _start_anew() -> None:

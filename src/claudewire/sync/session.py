@@ -140,28 +140,22 @@ class Session(SessionFacts, Generic[OutputT]):
         *,
         priority: Priority | None = None,
         uuid: str | None = None,
+        timeout: float | None = None,
         **fields: Any,
     ) -> Turn[OutputT]:
         """Send a prompt, without waiting: read the answer from the turn."""
-        turn = self._portal.do(self._session.send, prompt, priority=priority, uuid=uuid, **fields)
-        return Turn(turn, self._portal)
+        fields |= {"priority": priority, "uuid": uuid, "timeout": timeout}
+        return Turn(self._portal.do(self._session.send, prompt, **fields), self._portal)
 
     @contextmanager
-    def turn(
-        self,
-        prompt: Prompt,
-        *,
-        priority: Priority | None = None,
-        uuid: str | None = None,
-        **fields: Any,
-    ) -> Iterator[Turn[OutputT]]:
+    def turn(self, prompt: Prompt, **fields: Any) -> Iterator[Turn[OutputT]]:
         """Send a prompt for the length of a block: at its end the turn is interrupted.
 
         with claude.turn("Summarise README.md") as turn:
             for piece in turn.iter_text():
                 print(piece, end="")
         """
-        turn = self.send(prompt, priority=priority, uuid=uuid, **fields)
+        turn = self.send(prompt, **fields)
         try:
             yield turn
         finally:

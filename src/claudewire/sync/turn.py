@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from msgspec.structs import replace
 
 from ..errors import SessionClosed
 from ..session import (
@@ -34,7 +37,16 @@ if TYPE_CHECKING:
 ItemT = TypeVar("ItemT")
 
 
-class Reader(Generic[ItemT]):
+class BlockingOnly:
+    """Refuses a loop with async, and names the way."""
+
+    if not TYPE_CHECKING:  # or type checkers would allow it
+
+        def __aiter__(self) -> None:
+            raise TypeError("It is read with `for`; programs with async use claudewire.open")
+
+
+class Reader(BlockingOnly, Generic[ItemT]):
     """An iterator over items as they arrive. Several threads may read; each item goes to one."""
 
     def __init__(
@@ -76,7 +88,7 @@ class Reader(Generic[ItemT]):
                 self._items.extend(self._convert(item))
 
 
-class TurnReader:
+class TurnReader(BlockingOnly):
     """Reads a turn from its first message on, whatever others have read; see `Turn.reader`.
 
     Iterate it for the messages, or use `iter_text()` or `iter_blocks()`.
@@ -177,7 +189,11 @@ class Turn(TurnReader, Generic[OutputT]):
 
     def reply(self, timeout: float | None = None) -> Reply[OutputT]:
         """Wait for the end of the turn."""
-        return self._portal.call_within(timeout, self._turn.reply)
+        try:
+            return self._portal.call_within(timeout, self._turn.reply)
+        except TimeoutError as error:
+            text = f"The turn has not ended within {timeout:g} s, and goes on; interrupt() stops it"
+            raise TimeoutError(text) from error
 
     def cancel(self) -> bool:
         """Take the prompt back, if the CLI has not begun with it."""
@@ -200,14 +216,13 @@ def own_receipt(
     receipt: InterruptReceipt[AsyncTurn[Any]], portal: Portal
 ) -> InterruptReceipt[Turn[Any]]:
     """Return a receipt with turns of this API."""
-    return InterruptReceipt(
-        receipt.acknowledged,
-        None if receipt.turn is None else Turn(receipt.turn, portal),
-        receipt.result,
-        tuple(Turn(turn, portal) for turn in receipt.still_queued),
-        tuple(Turn(turn, portal) for turn in receipt.cancelled),
-        receipt.steps,
-        receipt.outcome,
+    own = partial(Turn, portal=portal)
+    generic: InterruptReceipt[Any] = receipt
+    return replace(
+        generic,
+        turn=None if receipt.turn is None else own(receipt.turn),
+        still_queued=tuple(map(own, receipt.still_queued)),
+        cancelled=tuple(map(own, receipt.cancelled)),
     )
 
 

@@ -100,7 +100,7 @@ def test_turn_is_read_as_messages_text_or_blocks() -> None:
 
     with opened(two) as claude:
         assert isinstance(list(claude.send("go"))[-1], ResultMessage)
-        assert list(claude.send("go").iter_text(timeout=SOON)) == ["One.", "Two."]
+        assert list(claude.send("go").iter_text(timeout=SOON)) == ["One.", "\n\nTwo."]
         blocks = list(claude.send("go").iter_blocks(timeout=SOON))
         assert [block.text for block in blocks if block.complete] == ["One.", "Two."]
         turn = claude.send("go")
@@ -499,6 +499,23 @@ def test_end_of_the_portal_closes_open_sessions() -> None:
     assert claude.state is SessionState.CLOSED
     with pytest.raises(SessionClosed):
         own.do(lambda: None)
+
+
+def test_ctrl_c_at_exit_prints_nothing() -> None:
+    program = """
+import signal
+from claudewire import sync
+from claudewire.testing import SimulatedCLI
+
+class Slow(SimulatedCLI):
+    async def send_eof(self):
+        signal.raise_signal(signal.SIGINT)
+        await super().send_eof()
+
+sync.open(transport=Slow())
+"""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=SOON)
+    assert ended.stderr == b""
 
 
 def test_end_of_the_event_loop_fails_waiting_calls() -> None:
