@@ -773,16 +773,20 @@ def _is_of_the_main_turn(request: Request) -> bool:
 
 _Observer = Callable[[Core, Any, AnyTurn | None], None]
 
+_REACTIONS: tuple[tuple[type[Any], _Observer], ...] = (
+    (InitMessage, Core._note_init),
+    (SessionCreatedMessage, Core._note_id),
+    (AssistantMessage, Core._note_id),
+    (CommandLifecycleMessage, Core._note_progress),
+    (SessionStateChangedMessage, Core._note_state),
+    (ResultMessage, Core._note_result),
+    (Answer, Core._note_answer),
+)
 _OBSERVERS: defaultdict[type[Any], list[_Observer]] = defaultdict(list)
 """The observers of each kind of event, besides the conversation."""
-for kind in COUNTED - {ResultMessage}:  # the usage of a result belongs to the turn that it ends
-    _OBSERVERS[kind].append(Core._count)
-for kind in TRACKED:
-    _OBSERVERS[kind].append(Core._track)
-_OBSERVERS[InitMessage].append(Core._note_init)
-_OBSERVERS[SessionCreatedMessage].append(Core._note_id)
-_OBSERVERS[AssistantMessage].append(Core._note_id)
-_OBSERVERS[CommandLifecycleMessage].append(Core._note_progress)
-_OBSERVERS[SessionStateChangedMessage].append(Core._note_state)
-_OBSERVERS[ResultMessage].append(Core._note_result)
-_OBSERVERS[Answer].append(Core._note_answer)
+for _kind in COUNTED - {ResultMessage}:  # the usage of a result belongs to the turn that it ends
+    _OBSERVERS[_kind].append(Core._count)
+for _kind in TRACKED:
+    _OBSERVERS[_kind].append(Core._track)
+for _kind, _observe in _REACTIONS:
+    _OBSERVERS[_kind].append(_observe)

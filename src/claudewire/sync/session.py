@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial, update_wrapper
-from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
+from functools import partial
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from ..content import Prompt
 from ..errors import SessionClosed
@@ -29,6 +29,16 @@ from ..session import Pool as AsyncPool
 from ..session import Session as AsyncSession
 from ..session import open as async_open
 from ..session import run as async_run
+from ..wire import (
+    ContextUsageResult,
+    McpStatus,
+    McpStatusResult,
+    RequestBody,
+    RewindFiles,
+    RewindFilesResult,
+    SetModelResult,
+    SetPermissionModeResult,
+)
 from .portal import Portal, portal
 from .turn import Reader, Subscription, Turn, own_receipt
 
@@ -39,24 +49,8 @@ if TYPE_CHECKING:
     from ..options import Options, OptionsDict, OptionsWithoutOutput
     from ..session import Waiting
     from ..transport import Transport
-    from ..wire import RequestBody
 
 AnswerT = TypeVar("AnswerT")
-P = ParamSpec("P")
-ResultT = TypeVar("ResultT")
-
-
-def _blocking(
-    method: Callable[Concatenate[AsyncSession[Any], P], Coroutine[Any, Any, ResultT]],
-) -> Callable[Concatenate[Session[Any], P], ResultT]:
-    """Make the blocking form of a method of the async session."""
-
-    def call(session: Session[Any], /, *args: P.args, **kwargs: P.kwargs) -> ResultT:
-        own: Callable[P, Coroutine[Any, Any, ResultT]] = getattr(session._session, method.__name__)
-        return session._portal.call(own, *args, **kwargs)
-
-    update_wrapper(call, method)
-    return call
 
 
 class Session(SessionFacts, Generic[OutputT]):
@@ -99,18 +93,61 @@ class Session(SessionFacts, Generic[OutputT]):
     def __exit__(self, kind: object, error: object, traceback: object) -> None:
         self.close(now=isinstance(error, KeyboardInterrupt))
 
-    restart = _blocking(AsyncSession.restart)
-    set_model = _blocking(AsyncSession.set_model)
-    set_permission_mode = _blocking(AsyncSession.set_permission_mode)
-    get_context_usage = _blocking(AsyncSession.get_context_usage)
-    rewind_files = _blocking(AsyncSession.rewind_files)
-    stop_task = _blocking(AsyncSession.stop_task)
-    mcp_status = _blocking(AsyncSession.mcp_status)
-    reconnect_server = _blocking(AsyncSession.reconnect_server)
-    add_server = _blocking(AsyncSession.add_server)
-    remove_server = _blocking(AsyncSession.remove_server)
-    toggle_server = _blocking(AsyncSession.toggle_server)
-    wait_idle = _blocking(AsyncSession.wait_idle)
+    def restart(self, *, resume: bool = True) -> None:
+        """End the CLI and start another, which continues the conversation."""
+        self._portal.call(self._session.restart, resume=resume)
+
+    def set_model(self, model: str | None = None, *, timeout: Timeout = DEFAULT) -> SetModelResult:
+        """Change the model; None restores the one that the session started with."""
+        return self._portal.call(self._session.set_model, model, timeout=timeout)
+
+    def set_permission_mode(
+        self, mode: str, *, timeout: Timeout = DEFAULT
+    ) -> SetPermissionModeResult:
+        """Change the permission mode: `default`, `acceptEdits`, `plan` and so on."""
+        return self._portal.call(self._session.set_permission_mode, mode, timeout=timeout)
+
+    def get_context_usage(
+        self, detail: str | None = None, *, timeout: Timeout = DEFAULT
+    ) -> ContextUsageResult:
+        """Return the usage of the context window."""
+        return self._portal.call(self._session.get_context_usage, detail, timeout=timeout)
+
+    def rewind_files(
+        self, user_message_id: str, *, dry_run: bool | None = None, timeout: Timeout = DEFAULT
+    ) -> RewindFilesResult:
+        """Restore files to their state at a prompt; `dry_run` only reports what would change."""
+        return self.request(RewindFiles(user_message_id, dry_run), timeout=timeout)
+
+    def stop_task(self, task_id: str, *, timeout: Timeout = DEFAULT) -> None:
+        """Stop a background task. An unknown id is not an error."""
+        self._portal.call(self._session.stop_task, task_id, timeout=timeout)
+
+    def mcp_status(
+        self, *, live_reply: bool | None = None, timeout: Timeout = DEFAULT
+    ) -> McpStatusResult:
+        """Ask for the state of the MCP servers."""
+        return self.request(McpStatus(live_reply), timeout=timeout)
+
+    def reconnect_server(self, name: str, *, timeout: Timeout = DEFAULT) -> None:
+        """Connect to an MCP server again."""
+        self._portal.call(self._session.reconnect_server, name, timeout=timeout)
+
+    def add_server(self, server: object, name: str | None = None) -> str:
+        """Add an MCP server, wait until the CLI has connected to it, and return its name."""
+        return self._portal.call(self._session.add_server, server, name)
+
+    def remove_server(self, name: str) -> None:
+        """Remove an MCP server that is in this process, or was added while running."""
+        self._portal.call(self._session.remove_server, name)
+
+    def toggle_server(self, name: str, enabled: bool) -> None:
+        """Switch an MCP server on or off."""
+        self._portal.call(self._session.toggle_server, name, enabled)
+
+    def wait_idle(self, *, tasks: TasksAtEnd = "wait", timeout: float | None = None) -> None:
+        """Wait until the session is idle: no turn, asked for or not, and no task."""
+        self._portal.call(self._session.wait_idle, tasks=tasks, timeout=timeout)
 
     def request(self, body: RequestBody[AnswerT], *, timeout: Timeout = DEFAULT) -> AnswerT:
         """Send a request to the CLI and return its answer."""
