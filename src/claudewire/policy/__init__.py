@@ -15,7 +15,7 @@ A policy never allows a doubtful case: a command that it cannot parse, a path th
 from __future__ import annotations
 
 from .decisions import Audit, Behavior, Decision, DecisionRecord, JsonLinesAudit, digest
-from .explanation import Explanation, Reach, ToolReach, explain
+from .explanation import Explanation, Reach, ToolReach
 from .policy import Policy
 from .rules import Rule
 from .settings import mode_in_settings
@@ -32,6 +32,5 @@ __all__ = [
     "Rule",
     "ToolReach",
     "digest",
-    "explain",
     "mode_in_settings",
 ]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from .file_use import NO_MATCH, Finding, UseContext, Verdict, path_allowed, scoped
 from .paths import is_protected
-from .rules import Rule
+from .rules import Rule, command_of
 from .shell.parser import LONGEST
 from .shell.patterns import Match
 from .shell.programs import (
@@ -63,7 +63,7 @@ class CommandUse:
 
     def match(self, rule: Rule) -> Finding:
         """Whether a rule that denies or asks matches one of the commands."""
-        pattern = rule.command
+        pattern = command_of(rule)
         if pattern is None:
             return NO_MATCH
         if self._unread:
@@ -108,10 +108,10 @@ class CommandUse:
             guards: the rules that deny or ask.
             allow: the rules that allow.
         """
-        about = (it.command is not None and it.names(self.tool) for it in guards)
+        about = (command_of(it) is not None and it.names(self.tool) for it in guards)
         if not (any(about) or any(rule.is_about_files for rule in guards)):
             return ""
-        own = [rule for rule in scoped(allow, self.tool) if rule.command is not None]
+        own = [rule for rule in scoped(allow, self.tool) if command_of(rule)]
         return self.line.why_open(functools.partial(_has_rule, rules=own))
 
     @property
@@ -124,7 +124,7 @@ class CommandUse:
         """Find the rule that allows all of it."""
         about = list(scoped(rules, self.tool))
         for rule in about:
-            pattern = rule.command
+            pattern = command_of(rule)
             if pattern and pattern.kind == "exact" and pattern.text == self.text.strip(" \t\n"):
                 return Verdict(rule, "exactly this command is allowed")
         if (why_not := self._unclear()) is not None:
@@ -153,9 +153,10 @@ class CommandUse:
     def is_spelled_out(self, rule: Rule) -> bool:
         """Whether a rule has all of it, word for word."""
         commands = self.script.commands
-        if rule.command is None or rule.command.kind != "exact" or not self.script.certain:
+        pattern = command_of(rule)
+        if pattern is None or pattern.kind != "exact" or not self.script.certain:
             return False
-        whole = len(commands) == 1 or rule.command.text == self.text.strip(" \t\n")
+        whole = len(commands) == 1 or pattern.text == self.text.strip(" \t\n")
         return whole and all(word.static for command in commands for word in command.words)
 
     def _unclear(self) -> str | None:
@@ -204,7 +205,8 @@ class CommandUse:
         reason = ""
         for words in needed_commands(command.words):
             for rule in rules:
-                why = rule.command.allows(words) if rule.command is not None else None
+                pattern = command_of(rule)
+                why = pattern.allows(words) if pattern else None
                 if why == "":
                     found.append(rule)
                     break
@@ -288,7 +290,7 @@ def _has_rule(step: Step, rules: Sequence[Rule]) -> bool:
     """
     for words in (step.command.words, *step.outer):
         for rule in rules:
-            pattern = rule.command
+            pattern = command_of(rule)
             exact = pattern is not None and pattern.kind == "exact"
             if pattern and words and pattern.allows(words) == "" and (exact or not step.doing.code):
                 return True

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from .file_use import UseContext
 from .paths import ResolvedPath, is_protected, normal
-from .rules import Rule
+from .rules import Rule, path_of
 from .shell.doing import Doing, Opened, describe, is_glob, pieces
 from .shell.parser import parse
 from .shell.patterns import Match
@@ -75,7 +75,8 @@ class File:
 
     def match(self, rule: Rule, context: UseContext) -> Match:
         """Whether a rule that denies or asks matches this file, or one in this folder."""
-        opened, pattern = self.opened, rule.path
+        opened = self.opened
+        pattern = path_of(rule)
         assert pattern is not None
         # A file that must not be read must not be written either.
         touched = opened.writes

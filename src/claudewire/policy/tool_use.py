@@ -16,7 +16,7 @@ from urllib.parse import unquote, urlsplit
 
 from .command_use import CommandUse
 from .file_use import NO_MATCH, FileUse, Finding, UseContext, Verdict, scoped
-from .rules import Rule, wildcard
+from .rules import Rule, path_of, wildcard
 from .shell.parser import LONGEST
 from .shell.patterns import Match, joined_by_wildcards
 from .tools import ToolFacts, facts
@@ -60,7 +60,7 @@ class ToolUse:
             return Finding(Match.YES)
         if named and rule.matches_parameter(self.given):
             return Finding(Match.YES, str(rule.content))
-        if rule.path is not None:
+        if path_of(rule) is not None:
             if self.paths is not None:
                 return self.paths.match_path(rule, behavior)
             return self.commands.match_path(rule) if self.commands else NO_MATCH

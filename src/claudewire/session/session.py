@@ -131,7 +131,7 @@ class SessionFacts:
         return tuple(self._core.notices)
 
     def explain_permissions(self) -> Explanation:
-        """Explain which tools can reach a person, and which rules have no effect."""
+        """Explain which tools can reach a person."""
         from .reachability import explain_options  # it loads the grammar of rules
 
         return explain_options(self.options)

@@ -269,17 +269,6 @@ def test_session_explains_which_tools_reach_a_person() -> None:
     assert it.reaches("Bash") == "sometimes"
     assert (it.reaches("WebFetch"), it.reaches("WebSearch")) == ("never", "never")
     assert it.reaches("AskUserQuestion") == "always"
-    assert it.notes == ()
     assert "the CLI allows it by itself (allowed_tools)" in str(it)
     it = explained(builtin_tools=["Read", "Bash"], approver="inbox")
     assert [reach.tool for reach in it.tools] == ["Read", "Bash"]
-
-
-def test_session_explains_missing_handlers_and_servers() -> None:
-    missing = "no handler is registered for {}s, so the answer will be no"
-    assert explained().notes == tuple(map(missing.format, ("permission", "question", "plan")))
-    servers = {"crm": {"command": "serve"}}
-    assert explained(policy=BrokenPolicy(), mcp_servers=servers, approver="inbox").notes == (
-        "a policy that cannot be explained decides before a person is asked",
-        "about tools of MCP servers the CLI asks each time, unless a rule allows them",
-    )

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from claudewire.policy import Policy, explain
+from claudewire.policy import Policy
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_policy_leaves_tools_to_a_person(policy: Policy, tool: str, reaches: str
     ],
 )
 def test_cli_decides_first(options: dict[str, Any], tool: str, reaches: str, reason: str) -> None:
-    (reach,) = explain(Policy(), tools=[tool, tool], **options).tools
+    (reach,) = Policy().explain(tools=[tool, tool], **options).tools
     assert (reach.tool, reach.reaches) == (tool, reaches)
     assert reason in str(reach)
 
@@ -86,11 +86,9 @@ def test_explanation_agrees_with_decisions(
 
 
 def test_tools_of_rules_are_explained_too() -> None:
-    policy = Policy(["mcp__a__b"], deny=["mcp__c__*"], problems=["the file was odd"])
+    policy = Policy(["mcp__a__b"], deny=["mcp__c__*"])
     explanation = policy.explain()
     tools = {it.tool for it in explanation.tools}
     assert "mcp__a__b" in tools
     assert not {"mcp__c__*", "BashOutput", "KillShell", "LS", "MultiEdit", "Task"} & tools
-    text = str(explanation)
-    assert "\nmcp__a__b            never     `mcp__a__b` allows it\n" in text
-    assert text.endswith("the file was odd")
+    assert "\nmcp__a__b            never     `mcp__a__b` allows it" in str(explanation)

@@ -10,7 +10,7 @@ import pytest
 
 from claudewire.errors import OptionsError
 from claudewire.policy import Decision, Policy, Rule
-from claudewire.policy.policy import MODES
+from claudewire.policy.settings import MODES
 
 from .evasions import cases
 
