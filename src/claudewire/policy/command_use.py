@@ -78,14 +78,8 @@ class CommandUse:
                 if match is Match.YES:
                     return worst
         told = (text for step in self.line.steps for text in step.doing.told)
-        mentions = (text for text in told if pattern.mentioned_in(text))
-        return (
-            worst
-            if worst.part
-            else Finding(Match.MAYBE, text)
-            if (text := next(mentions, ""))
-            else NO_MATCH
-        )
+        mentions = (Finding(Match.MAYBE, text) for text in told if pattern.mentioned_in(text))
+        return worst if worst.part else next(mentions, NO_MATCH)
 
     def match_path(self, rule: Rule) -> Finding:
         """Whether a rule that denies or asks matches a file of a command."""
@@ -275,12 +269,9 @@ def _target_of(words: Words, context: UseContext) -> str | None:
     """Return where a plain `cd` leads; None for anything else."""
     if basename(words[0]) != "cd" or len(words) != 2 or not words[1].static:
         return None
-    target = words[1]
-    if target.text[:1] in ("", "-") or (target.text.startswith("~") and not target.tilde):
-        return None
-    if ".." in target.text.split("/"):
-        return None
-    return context.resolve(target.text).forms[0]
+    text = words[1].text
+    is_odd = text[:1] in ("", "-") or (text.startswith("~") and not words[1].tilde)
+    return None if is_odd or ".." in text.split("/") else context.resolve(text).forms[0]
 
 
 def _has_rule(step: Step, rules: Sequence[Rule]) -> bool:

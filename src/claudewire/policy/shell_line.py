@@ -306,10 +306,8 @@ class Line:
         if word.static or is_glob(word):
             yield opened
         elif values := self._loop(word, step.script):
-            for value in values:
-                for text, _ in pieces(value):
-                    part = value if text == value.text else Word(text, text)
-                    yield opened._replace(word=part)
+            for part, _ in (it for value in values for it in pieces(value)):
+                yield opened._replace(word=part)
         elif step.passed is None or not _is_passed(word):
             yield opened
         else:

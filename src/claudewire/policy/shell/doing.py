@@ -120,10 +120,8 @@ class Doing:
         """Note words that code gets which is not read: each may name a file."""
         words = list(words)
         self.told.append(" ".join(word.text for word in words))
-        for word in words:
-            for text, whole in pieces(word):
-                part = word if text == word.text else part_of(word, text)
-                self.open(Opened(part, Match.YES, writes, below, whole=whole))
+        for part, whole in (it for word in words for it in pieces(word)):
+            self.open(Opened(part, Match.YES, writes, below, whole=whole))
 
     def run(self, file: Word) -> None:
         """Note a file of code that is run."""
@@ -188,16 +186,18 @@ def part_of(word: Word, text: str) -> Word:
     return Word(word.raw, text, static=False, head=head, single=word.single)
 
 
-def pieces(word: Word) -> Iterator[tuple[str, bool]]:
+def pieces(word: Word) -> Iterator[tuple[Word, bool]]:
     """Yield possible paths in a word, and whether each is certain, if it is a path at all.
 
     These are the word itself, the rest after an option, an `=`, `@`, `:` or comma, and the words in
     it, if it holds several.
     """
-    text = word.text
-    yield text, True
-    if not word.static:
-        return
+    yield word, True
+    if word.static:
+        yield from ((part_of(word, text), whole) for text, whole in _parts(word.text))
+
+
+def _parts(text: str) -> Iterator[tuple[str, bool]]:
     parts = re.split(r"[=@:,<;]", text)
     if len(parts) > 1:
         yield from ((part.strip("\"'"), True) for part in parts if part.strip("\"'"))
@@ -433,9 +433,8 @@ class _Reader:
             doing.run(value)
         elif sign in ("?", "&"):
             folder = sign == "&"
-            for text, whole in pieces(value):
-                part = value if text == value.text else part_of(value, text)
-                writes = Match.MAYBE if folder else Match.NO
+            writes = Match.MAYBE if folder else Match.NO
+            for part, whole in pieces(value):
                 doing.open(Opened(part, Match.YES, writes, "**" if folder else "", whole=whole))
             if "%output" in value.text:
                 doing.doubt("its output goes to a file that a text names")
@@ -444,8 +443,7 @@ class _Reader:
 
     def _of_text(self) -> None:
         if self.name == "git ls-files":
-            named = [it for word in self.operands for it in _git_paths(word)]
-            self.doing.lists = named or [Opened(HERE, below="**")]
+            self.doing.lists = self._git_paths() or [Opened(HERE, below="**")]
         elif self.name == "cd":
             self.doing.lists = []
 
@@ -577,7 +575,8 @@ class _Reader:
             for it in belows
         ]
         if self.name == "git grep":
-            found = [it for word in files for it in _git_paths(word)] or found
+            self.operands = files
+            found = self._git_paths() or found
         for it in found if "--files" not in self.flags else []:
             self.doing.open(it)
         names = {"-l", "-L", "--files-with-matches", "--files", "--name-only"} & self.flags
@@ -662,10 +661,12 @@ class _Reader:
                 self.doing.write(part_of(word, word.text.rpartition("/")[2]))
                 self.doing.written = True
 
+    def _git_paths(self) -> list[Opened]:
+        return [it for word in self.operands for it in _git_paths(word)]
+
     def _of_revs(self) -> None:
-        for word in self.operands:
-            for it in _git_paths(word):
-                self.doing.open(it)
+        for it in self._git_paths():
+            self.doing.open(it)
         if "--name-only" in self.flags and self.name == "git diff":
             self.doing.lists = [Opened(HERE, below="**")]
 
@@ -678,9 +679,9 @@ class _Reader:
         if self.name == "git restore" and self.flags & {"-S", "--staged"}:
             return
         is_clean = self.name == "git clean" and not self.flags & {"-n", "--dry-run"}
-        for word in [*self.operands, *([HERE] if is_clean and not self.operands else [])]:
-            for it in _git_paths(word):
-                self.doing.open(it._replace(writes=Match.YES, below="**"))
+        self.operands = self.operands or ([HERE] if is_clean else [])
+        for it in self._git_paths():
+            self.doing.open(it._replace(writes=Match.YES, below="**"))
 
     def _of_patch(self) -> None:
         for word in self.operands:

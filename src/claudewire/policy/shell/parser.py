@@ -35,6 +35,8 @@ _REFUSED = {
     "select": "a menu",
     "always": "a block of zsh",
     "foreach": "a loop of zsh",
+    "function": "a function",
+    "coproc": "a coprocess",
 }
 BLANKS = " \t"
 ENDS_WORD = " \t\n;&|<>()"
@@ -607,8 +609,6 @@ class Parser:
             "until": self._read_while,
             "for": self._read_for,
             "case": self._read_case,
-            "function": self._read_function,
-            "coproc": self._read_coproc,
             "[[": self._read_test,
         }.get(word, self._read_simple)
         with self.nested():
@@ -713,23 +713,6 @@ class Parser:
         if not self.char:
             raise Unreadable("has a `case` without its end")
 
-    def _read_function(self) -> None:
-        self.take_word("function")
-        self.read_one_word()
-        self._read_definition()
-
-    def _read_definition(self) -> None:
-        self.doubt("defines a function, which may stand for any program")
-        if (brackets := _FUNCTION.match(self.text, self.pos)) is not None:
-            self.pos = brackets.end()
-        self.skip_lines()
-        self._read_command()
-
-    def _read_coproc(self) -> None:
-        self.doubt("starts a coprocess")
-        self.take_word("coproc")
-        self._read_command()
-
     def _read_test(self) -> None:
         """Read tests between `[[` and `]]`; each becomes a command called `[[`."""
         start = self.pos
@@ -791,7 +774,7 @@ class Parser:
                     self.doubt("has a word after `&>`, with which dash begins a command")
                 self._take(self.read_word(), words, assignments)
                 if len(words) == 1 and not redirects and _FUNCTION.match(self.text, self.pos):
-                    return self._read_definition()
+                    raise Unreadable("defines a function, which may stand for any program")
         if not (words or assignments or redirects):
             raise Unreadable("lacks a command")
         source = self.text[start : self.pos].strip()
