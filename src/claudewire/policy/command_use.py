@@ -20,9 +20,7 @@ from .shell.programs import (
     why_not_set,
 )
 from .shell.script import Command, Script, Word, names_in
-from .shell_line import Line, Step, critical_removal
-
-_HARMLESS_TARGETS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr"})
+from .shell_line import HARMLESS_TARGETS, Line, Step, critical_removal
 
 _OBEY_DIRECTORY = SHELLS | {"git"}
 """Programs that run hooks or scripts of a directory."""
@@ -129,7 +127,7 @@ class CommandUse:
         for command in commands:
             why_not = self._unsafe(command, rules)
             targets = [it.target.text for it in command.redirects if it.kind == "out"]
-            if links and not _HARMLESS_TARGETS.issuperset(targets):
+            if links and not HARMLESS_TARGETS.issuperset(targets):
                 why_not = why_not or "it writes after a command that may have made a link there"
             links = links or _makes_links(command.words)
             if why_not is None and command.words:
@@ -191,8 +189,9 @@ class CommandUse:
         return None
 
     def _needs_no_rule(self, command: Command) -> bool:
-        stays = _target_of(command.words, self.context) == self.context.cwd
-        return is_harmless(command) or (stays and self.line.directories == [self.context.cwd])
+        is_plain = basename(command.words[0]) == "cd" and ".." not in command.source
+        stays = is_plain and self.line.directories == [self.context.cwd]
+        return is_harmless(command) or stays
 
     def _rule_for(self, command: Command, rules: Sequence[Rule]) -> tuple[Rule | None, str | None]:
         found: list[Rule] = []
@@ -212,25 +211,20 @@ class CommandUse:
     def _may_touch(self, target: Word, rules: Sequence[Rule], *, writes: bool) -> bool:
         if not target.static or ".." in target.text.split("/"):
             return False
-        if target.text in _HARMLESS_TARGETS:
+        if target.text in HARMLESS_TARGETS:
             return True
-        places = self.line.directories
-        return places is not None and all(
-            self._may_touch_in(place, target, rules, writes=writes) for place in places
-        )
-
-    def _may_touch_in(
-        self, place: str, target: Word, rules: Sequence[Rule], *, writes: bool
-    ) -> bool:
-        path = self.context.resolve(target.text, cwd=place)
-        if writes and self.context.protect and is_protected(path):
-            return False
-        if any(form.startswith(("/dev/", "/proc/", "/sys/")) for form in path.forms):
-            return False
-        tool = "Write" if writes else "Read"
-        if any(rule.names(tool) and rule.for_every_use for rule in rules):
-            return path.problem is None
-        return path_allowed(rules, path, tool, self.context, writes=writes).rule is not None
+        tool, context = "Write" if writes else "Read", self.context
+        whole = any(rule.names(tool) and rule.for_every_use for rule in rules)
+        for place in self.line.directories or [""]:
+            path = context.resolve(target.text, cwd=place)
+            if not place or (writes and context.protect and is_protected(path)):
+                return False
+            if any(form.startswith(("/dev/", "/proc/", "/sys/")) for form in path.forms):
+                return False
+            found = path_allowed(rules, path, tool, context, writes=writes)
+            if path.problem is not None or not (whole or found.rule):
+                return False
+        return True
 
     def why_always_ask(self) -> str:
         """Return why no rule can allow this; empty if one can."""
@@ -263,15 +257,6 @@ def _depends_on_directory(words: Words, where: str) -> bool:
     if relative or name in _OBEY_DIRECTORY:
         return True
     return where == "elsewhere" and name in _RUN_PROJECT
-
-
-def _target_of(words: Words, context: UseContext) -> str | None:
-    """Return where a plain `cd` leads; None for anything else."""
-    if basename(words[0]) != "cd" or len(words) != 2 or not words[1].static:
-        return None
-    text = words[1].text
-    is_odd = text[:1] in ("", "-") or (text.startswith("~") and not words[1].tilde)
-    return None if is_odd or ".." in text.split("/") else context.resolve(text).forms[0]
 
 
 def _has_rule(step: Step, rules: Sequence[Rule]) -> bool:

@@ -224,16 +224,10 @@ class FileUse:
             return Finding(Match.MAYBE)
         if self.context.matches(rule, self.path.all_forms, forbids=True):
             return Finding(Match.YES, self.path.given)
-        maybe = self._hides(self.path, rule) if self.searches else not self.path.forms
+        forms, roots = self.path.all_forms, self.context.roots(rule, forbids=True)
+        hides = not forms or any(pattern.meets(f"{form}/**", roots) for form in forms)
+        maybe = hides if self.searches else not self.path.forms
         return Finding(Match.MAYBE, self.path.given) if maybe else NO_MATCH
-
-    def _hides(self, directory: ResolvedPath, rule: Rule) -> bool:
-        """Whether a directory may contain a file that a rule matches."""
-        pattern = path_of(rule)
-        assert pattern is not None
-        roots = self.context.roots(rule, forbids=True)
-        forms = directory.all_forms
-        return not forms or any(pattern.meets(f"{form}/**", roots) for form in forms)
 
     # --- rules that allow ------------------------------------------------------------------------
 

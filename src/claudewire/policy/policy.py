@@ -137,7 +137,17 @@ class Policy:
         except (KeyError, TypeError):  # a new one, or a value is a list or an object
             pass
         realpath, isdir = functools.cache(self.realpath), functools.cache(os.path.isdir)
-        context = self._context(here, realpath, isdir)
+        base = self.cwd or here
+        context = UseContext(
+            base=base,
+            cwd=here,
+            home=self.home,
+            directories=tuple(self._absolute(it, base) for it in self.directories),
+            case_sensitive=self.case_sensitive,
+            protect=self.protect,
+            realpath=realpath,
+            isdir=isdir if self.realpath is os.path.realpath else None,
+        )
         decision = self._decide(ToolUse(tool_name, input, context))
         if self.mode == "dontAsk" and decision.behavior == "ask":
             reason = f"{decision.reason}; and in the mode dontAsk no person is asked"
@@ -149,21 +159,6 @@ class Policy:
                 self._decided.clear()
             self._decided[key] = decision
         return decision
-
-    def _context(
-        self, here: str, realpath: Callable[[str], str], isdir: Callable[[str], bool]
-    ) -> UseContext:
-        base = self.cwd or here
-        return UseContext(
-            base=base,
-            cwd=here,
-            home=self.home,
-            directories=tuple(self._absolute(it, base) for it in self.directories),
-            case_sensitive=self.case_sensitive,
-            protect=self.protect,
-            realpath=realpath,
-            isdir=isdir if self.realpath is os.path.realpath else None,
-        )
 
     def _decide(self, use: ToolUse) -> Decision:
         denied = _matching(use, "deny", self.deny)

@@ -32,7 +32,7 @@ _MOST_FILES = 200
 _IN_GROUPS = re.compile(r"[()]|(?<!\S)\{(?!\})|\b(?:do|then|else)\b")
 _LOOP = re.compile(r"\b(?:for|while|until)\b")
 _AT_ONCE = re.compile(r"(?<![&><|])&(?![&>])")
-_NOWHERE = names_in("/dev/null /dev/stdout /dev/stderr")
+HARMLESS_TARGETS = names_in("/dev/null /dev/stdout /dev/stderr")
 _VARIABLE = re.compile(r'"?\$(?:(\w+)|\{(\w+)\})"?')
 _OF_PROJECT = re.compile(r"(?!.*\.\.)[\w.][\w./-]*|\$PYTHONPATH")
 """A folder in a search path that is one of the project."""
@@ -154,8 +154,8 @@ class Line:
             "xargs": names if command.piped and not reads else None,
         }.get(basename(command.words[0]), given.passed)
         for inner in doing.inner:
-            if passed and all(it.word.text != "." for it in passed):
-                inner = tuple(map(_never_option, inner))
+            if passed and all(it.word.text != "." for it in passed):  # so none is an option
+                inner = tuple(replace(it, head="./") if _is_passed(it) else it for it in inner)
             inside = replace(command, words=inner, assignments=(), redirects=reads)
             self._walk(Step(inside, doing, script, outer, passed), depth + 1)
         self._hear(command, doing, script)
@@ -169,7 +169,7 @@ class Line:
             if redirect.kind in ("in", "out"):
                 writes = redirect.kind == "out"
                 (step.doing.write if writes else step.doing.read)(redirect.target)
-                step.doing.written |= writes and redirect.target.text not in _NOWHERE
+                step.doing.written |= writes and redirect.target.text not in HARMLESS_TARGETS
 
     def _with_head(self, word: Word, script: Script) -> Word:
         """Note with what a variable of a loop certainly begins."""
@@ -183,18 +183,12 @@ class Line:
         found = _VARIABLE.fullmatch(word.raw)
         name = (found[1] or found[2]) if found else ""
         values = script.loops.get(name, ())
-        if not values:
-            return ()
-        for command in script.commands:
-            sets = [it.name for it in command.assignments]
+        for command in script.commands if values else ():
+            sets = [f"{it.name}=" for it in command.assignments]
             words = [it.text for it in command.words]
-            if (
-                name in sets
-                or words[:1] == ["read"]
-                or any(it.startswith(f"{name}=") for it in words)
-            ):
+            if words[:1] == ["read"] or any(it.startswith(f"{name}=") for it in (*sets, *words)):
                 return ()
-        plain = all(it.static and not re.search(r"\s", it.text) for it in values)
+        plain = bool(values) and all(it.static and not re.search(r"\s", it.text) for it in values)
         return values if plain or word.raw.startswith('"') else ()
 
     def _add(self, words: Words, *, behind: bool = True) -> None:
@@ -326,11 +320,7 @@ class Line:
 
 
 def _is_passed(word: Word) -> bool:
-    return word.text in (UNKNOWN.text, "{}")
-
-
-def _never_option(word: Word) -> Word:
-    return replace(word, head="./") if not word.static and _is_passed(word) else word
+    return not word.static and word.text in (UNKNOWN.text, "{}")
 
 
 def _names_after(

@@ -249,9 +249,9 @@ def _git_paths(word: Word) -> Iterator[Opened]:
 
 # --- the tables of the kinds ----------------------------------------------------------------------
 
-_WITHOUT_OPTIONS = names_in("code find xargs env sed test printf tar")
+_WITHOUT_OPTIONS = names_in("code find xargs sed test printf tar")
 """Kinds that read their options by themselves."""
-_STOP_AT_OPERANDS = names_in("sub then then1 script shell awk source")
+_STOP_AT_OPERANDS = names_in("sub then then1 env script shell awk source")
 _REFUSE_END = names_in("sub args project targets task build format")
 """Kinds that may pass on what stands behind `--`."""
 _TAKE_CODE = names_in("script shell targets sed awk")
@@ -727,15 +727,12 @@ class _Reader:
 
     def _of_env(self) -> None:
         words = self.operands
-        while words and words[0].static and re.fullmatch(r"-|-i|--|-u|-u\w+", words[0].text):
-            del words[: 2 if words[0].text == "-u" else 1]
-        while words and (found := re.match(r"(\w+)=", _start(words[0]))) is not None:
-            value = part_of(words[0], words[0].text[found.end() :])
-            self.doing.sets.append(Assignment(found[1], value))
+        while words and (found := re.match(r"(\w+)=|-$", _start(words[0]))) is not None:
+            if found[1]:
+                value = part_of(words[0], words[0].text[found.end() :])
+                self.doing.sets.append(Assignment(found[1], value))
             del words[0]
-        if words and words[0].text.startswith("-"):
-            self._unknown(words[0].text)
-        elif words:
+        if words:
             self.doing.inner.append(tuple(words))
 
     def _of_xargs(self) -> None:
