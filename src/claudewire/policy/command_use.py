@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from .file_use import NO_MATCH, Finding, UseContext, Verdict, path_allowed, scoped
 from .paths import is_protected
@@ -20,7 +20,7 @@ from .shell.programs import (
     why_not_set,
 )
 from .shell.script import Command, Script, Word, names_in
-from .shell_line import HARMLESS_TARGETS, Line, Step, critical_removal
+from .shell_line import HARMLESS_TARGETS, Line, critical_removal
 
 _OBEY_DIRECTORY = SHELLS | {"git"}
 """Programs that run hooks or scripts of a directory."""
@@ -68,13 +68,11 @@ class CommandUse:
             return Finding(Match.MAYBE, self.text)
         if pattern.matches_text(self.text):
             return Finding(Match.YES, self.text)
-        worst = NO_MATCH
-        for words in self.line.commands:
-            match = pattern.match(words, ignore_case=not self.context.case_sensitive)
-            if match is not Match.NO:
-                worst = Finding(match, " ".join(it.raw for it in words))
-                if match is Match.YES:
-                    return worst
+        ignore_case = not self.context.case_sensitive
+        worst = _worst(
+            (pattern.match(words, ignore_case=ignore_case), " ".join(it.raw for it in words))
+            for words in self.line.commands
+        )
         told = (text for step in self.line.steps for text in step.doing.told)
         mentions = (Finding(Match.MAYBE, text) for text in told if pattern.mentioned_in(text))
         return worst if worst.part else next(mentions, NO_MATCH)
@@ -85,13 +83,7 @@ class CommandUse:
             return NO_MATCH
         if self._unread:
             return Finding(Match.MAYBE, self.text)
-        worst = NO_MATCH
-        for file in self.line.files:
-            match = file.match(rule, self.context)
-            if match is Match.YES:
-                return Finding(match, file.shown)
-            worst = worst if match is Match.NO else Finding(match, file.shown)
-        return worst
+        return _worst((file.match(rule, self.context), file.shown) for file in self.line.files)
 
     def why_open(self, guards: Sequence[Rule], allow: Sequence[Rule]) -> str:
         """Return why rules that deny or ask cannot hold for it; empty if they can.
@@ -103,8 +95,8 @@ class CommandUse:
         about = (command_of(it) is not None and it.names(self.tool) for it in guards)
         if not (any(about) or any(rule.is_about_files for rule in guards)):
             return ""
-        own = [rule for rule in scoped(allow, self.tool) if command_of(rule)]
-        return self.line.why_open(functools.partial(_has_rule, rules=own))
+        own = [pattern for rule in scoped(allow, self.tool) if (pattern := command_of(rule))]
+        return self.line.why_open(own)
 
     @property
     def _unread(self) -> bool:
@@ -259,15 +251,11 @@ def _depends_on_directory(words: Words, where: str) -> bool:
     return where == "elsewhere" and name in _RUN_PROJECT
 
 
-def _has_rule(step: Step, rules: Sequence[Rule]) -> bool:
-    """Whether a command is allowed by a rule about it, or about a command that runs it.
-
-    A rule with a wildcard excuses no code, which may be any program.
-    """
-    for words in (step.command.words, *step.outer):
-        for rule in rules:
-            pattern = command_of(rule)
-            exact = pattern is not None and pattern.kind == "exact"
-            if pattern and words and pattern.allows(words) == "" and (exact or not step.doing.code):
-                return True
-    return False
+def _worst(matches: Iterable[tuple[Match, str]]) -> Finding:
+    """Return the first certain match, else an uncertain one."""
+    found = NO_MATCH
+    for match, part in matches:
+        if match is Match.YES:
+            return Finding(match, part)
+        found = found if match is Match.NO else Finding(match, part)
+    return found

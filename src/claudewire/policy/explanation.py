@@ -34,24 +34,6 @@ class ToolReach:
         return f"{self.tool:<20} {self.reaches:<9} {self.why}"
 
 
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    """Which tools can reach a person, in words.
-
-    Attributes:
-        tools: the tools.
-    """
-
-    tools: tuple[ToolReach, ...]
-
-    def reaches(self, tool: str) -> Reach:
-        """Whether uses of a tool reach a person; "never" for a tool that does not exist."""
-        return next((it.reaches for it in self.tools if it.tool == tool), "never")
-
-    def __str__(self) -> str:
-        return "\n".join(map(str, self.tools))
-
-
 Case = tuple[object, Reach, str]
 
 

@@ -13,7 +13,7 @@ from typing import Any, get_args
 from ..errors import OptionsError
 from ..wire import PermissionMode
 from .decisions import Behavior, Decision
-from .explanation import Case, Explanation, ToolReach, first_true, reach_of_cli, whole
+from .explanation import Case, ToolReach, first_true, reach_of_cli, whole
 from .file_use import UseContext
 from .paths import normal
 from .rules import Rule, as_list, checked_rules, path_of
@@ -277,7 +277,7 @@ class Policy:
         allowed_tools: Sequence[str] = (),
         disallowed_tools: Sequence[str] = (),
         permission_mode: str | None = None,
-    ) -> Explanation:
+    ) -> dict[str, ToolReach]:
         """Explain which tools reach a person, behind the rules and the mode of a CLI.
 
         Args:
@@ -291,12 +291,12 @@ class Policy:
             rules = (*self.deny, *self.ask, *self.allow, *allow, *deny)
             named = (rule.tool for rule in rules if "*" not in rule.tool)
             tools = (*(tool for tool in KNOWN_TOOLS if tool not in OLD_TOOLS), *named)
-        found = []
-        for tool in dict.fromkeys(tools):
+        found = {}
+        for tool in tools:
             asked, left = reach_of_cli(tool, allow, deny, permission_mode), self._reach_of(tool)
             cli_decides = asked.reaches == "never" or left.reaches == "always" != asked.reaches
-            found.append(asked if cli_decides else left)
-        return Explanation(tuple(found))
+            found[tool] = asked if cli_decides else left
+        return found
 
     def _reach_of(self, tool: str) -> ToolReach:
         """Return whether it leaves a tool to a person."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import posixpath
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from .file_use import UseContext
@@ -17,7 +17,7 @@ from .paths import ResolvedPath, is_protected, normal
 from .rules import Rule, path_of
 from .shell.doing import Doing, Opened, describe, is_glob, pieces
 from .shell.parser import parse
-from .shell.patterns import Match
+from .shell.patterns import CommandPattern, Match
 from .shell.programs import EVALUATORS, RUNNERS, SHELLS, UNKNOWN, Words, basename, why_not_set
 from .shell.script import Command, Script, Word, fragments, names_in
 
@@ -55,6 +55,12 @@ class Step:
     script: Script
     outer: tuple[Words, ...] = ()
     passed: list[Opened] | None = None
+
+    def is_allowed(self, rules: Sequence[CommandPattern]) -> bool:
+        """Whether a rule allows it, or a command that runs it; code needs an exact rule."""
+        behind = [words for words in (self.command.words, *self.outer) if words]
+        usable = [it for it in rules if it.kind == "exact" or not self.doing.code]
+        return any(it.allows(words) == "" for words in behind for it in usable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,18 +226,17 @@ class Line:
 
     # --- what is not certain ---------------------------------------------------------------------
 
-    def why_open(self, has_rule: Callable[[Step], bool]) -> str:
+    def why_open(self, own: Sequence[CommandPattern]) -> str:
         """Return why it is not known what the line does; empty if it is known.
 
         Args:
-            has_rule: whether a command has an allow rule of its own.
+            own: the patterns of allow rules, which commands may have of their own.
         """
         if self.doubts:
             return self.doubts[0]
         for step in self.steps:
             why = step.doing.why or self._why_elsewhere(step)
-            why = self._why_set(step) or (why if not has_rule(step) else "")
-            if why:
+            if why := self._why_set(step) or ("" if step.is_allowed(own) else why):
                 shown = step.command.source or " ".join(it.raw for it in step.command.words)
                 return f"`{shown}`: {why}"
         return self._why_protected() or self._why_own_code()

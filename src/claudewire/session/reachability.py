@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ..approvals import ASK_TOOL, PLAN_TOOL
 from ..errors import OptionsError
 from ..options import Options
-from ..policy import Explanation, Policy, mode_in_settings
+from ..policy import Policy, ToolReach, mode_in_settings
 
 log: logging.Logger = logging.getLogger("claudewire.session")
 
@@ -21,12 +21,12 @@ def mode_of(options: Options) -> str | None:
     return mode_in_settings(options.managed_settings) or mode_in_settings(given)
 
 
-def explain_options(options: Options) -> Explanation:
+def explain_options(options: Options) -> dict[str, ToolReach]:
     """Explain which tools can reach a person with these options."""
     return _explain(options, options.policy)
 
 
-def _explain(options: Options, policy: object, *more_tools: str) -> Explanation:
+def _explain(options: Options, policy: object, *more_tools: str) -> dict[str, ToolReach]:
     tools = options.builtin_tools
     return (policy if isinstance(policy, Policy) else Policy()).explain(
         tools=(*tools, *more_tools) if isinstance(tools, tuple) else None,
@@ -46,7 +46,7 @@ def check_reachable(options: Options) -> None:
         raise OptionsError(f"{reason}. Pass accept_shadowed=True if this is intended")
     denials = options.policy.deny if isinstance(options.policy, Policy) else ()
     elsewhere = (*options.disallowed_tools, *options.deny)
-    reaches = {it.tool: it for it in _explain(options, None).tools}
+    reaches = _explain(options, None)
     for rule in denials:
         reach = reaches.get(rule.tool)
         if reach is None or not rule.for_every_use or rule.tool in elsewhere:
@@ -64,10 +64,9 @@ def _why_unreachable(options: Options) -> Iterator[str]:
     has_servers = options.tools or options.mcp_servers or options.mcp_config
     # The tools of MCP servers are not known here, so one stands for all.
     others = ["mcp__server__tool"] if has_servers else []
-    found = _explain(options, options.policy, *others).tools
-    tools = {it.tool: it for it in found}
+    tools = _explain(options, options.policy, *others)
     if options.on_permission is not None:
-        uses = [it for it in found if it.tool not in (ASK_TOOL, PLAN_TOOL)]
+        uses = [tools[it] for it in tools if it not in (ASK_TOOL, PLAN_TOOL)]
         why = "; ".join(sorted({it.why for it in uses})) or "there are no tools"
         if asks_nobody:
             yield "A permission handler would never be called: permission_prompts is none"

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
     from ..approvals import Inbox
     from ..options import OptionsDict, OptionsWithoutOutput
-    from ..policy import Explanation
+    from ..policy import ToolReach
     from .watchdog import Waiting
 
 AnswerT = TypeVar("AnswerT")
@@ -130,7 +130,7 @@ class SessionFacts:
         """The last events without a turn: bad lines, messages between turns."""
         return tuple(self._core.notices)
 
-    def explain_permissions(self) -> Explanation:
+    def explain_permissions(self) -> dict[str, ToolReach]:
         """Explain which tools can reach a person."""
         from .reachability import explain_options  # it loads the grammar of rules
 
