@@ -6,6 +6,7 @@ which files the command opens, which commands it runs, and whether it runs code 
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -277,6 +278,7 @@ _ALWAYS_WRITES = names_in("black isort pyupgrade pint rustfmt") | {"cargo fmt", 
 _CUTS = names_in("-c -o -b --bytes --count --only-matching")
 """Options with which a filter prints something else than whole lines."""
 _FIND_RUNS = names_in("-exec -execdir -ok -okdir")
+_FIND_ACTS = re.compile(r"-(?:exec|ok)(?:dir)?$|-(?:delete|print|ls)")
 _FIND_VALUED = names_in("""
     -name -iname -path -ipath -wholename -regex -iregex -type -maxdepth -mindepth -size -mtime
     -mmin -ctime -cmin -atime -amin -newer -perm -user -group -links -printf -inum -regextype
@@ -315,17 +317,18 @@ class _Reader:
     def _of_sub(self) -> None:
         if self.name == "git":
             self._check_settings(map(_start, self.values.get("-c", [])))
-        if self.operands:
-            self.doing.named = (*map(_literal, self.name.split()), *self.operands)
-            name = f"{self.name} {self.operands[0].text}"
-            found = KNOWN.get(name) if self.operands[0].static else None
-            if any(re.match(r"\w[\w+.-]*::", it.text) for it in self.operands):
-                self.doing.doubt("a transport may run a program")
-            if found is not None:
-                self.read(found, tuple(self.operands[1:]))
-            else:
-                self.doing.doubt(f"the command `{name}` is not known: {remedy(name)}")
-                self.doing.pass_on(self.operands[1:], below="**")
+        if not self.operands:
+            return
+        self.doing.named = (*map(_literal, self.name.split()), *self.operands)
+        first, *rest = self.operands
+        name = f"{self.name} {first.text}"
+        if any(re.match(r"\w[\w+.-]*::", it.text) for it in self.operands):
+            self.doing.doubt("a transport may run a program")
+        if first.static and (found := KNOWN.get(name)) is not None:
+            self.read(found, tuple(rest))
+        else:
+            self.doing.doubt(f"the command `{name}` is not known: {remedy(name)}")
+            self.doing.pass_on(rest, below="**")
 
     # --- options ---------------------------------------------------------------------------------
 
@@ -473,22 +476,20 @@ class _Reader:
                 self.doing.sets.append(Assignment(name, value))
 
     def _of_read(self) -> None:
+        self.looks = "**" if self.row.kind in ("look", "build") else self.looks
         for word in self.operands:
             self.doing.read(word, self.looks)
-        self.doing.filters = not self.operands and self.name in ("head", "sort", "tail", "uniq")
-        self.doing.filters &= not self.flags & _CUTS
+        is_plain = not self.operands and not self.flags & _CUTS
+        self.doing.filters = is_plain and self.name in ("head", "sort", "tail", "uniq")
 
-    def _of_look(self) -> None:
-        self.looks = "**"
-        self._of_read()
+    _of_look = _of_read
 
     def _of_write(self) -> None:
-        self._of_mark()
-        self.doing.written = True
-
-    def _of_mark(self) -> None:
         for word in self.operands:
             self.doing.write(word, self.looks)
+        self.doing.written = self.row.kind == "write"
+
+    _of_mark = _of_write
 
     def _of_inout(self) -> None:
         for word in self.operands[1:]:
@@ -529,18 +530,15 @@ class _Reader:
         archives = [*self.values.get("-f", []), *self.values.get("--file", [])]
         if any(not it.static or ":" in it.text for it in archives):
             self.doing.doubt("the archive may be on another machine")
-        self.doing.written = bool(self.flags & {"-c", "-r", "--create", "-x", "--extract"})
-        if self.flags & {"-c", "-r", "--create"}:
-            for word in archives:
-                self.doing.write(word)
-            for word in self.operands:
-                self.doing.read(word, "**")
-                self.doing.read(part_of(word, word.text.lstrip("@")))
-        else:
-            for word in archives:
-                self.doing.read(word)
-            if self.doing.written:
-                self.doing.write(HERE, "**")
+        packs, unpacks = self.flags & {"-c", "-r", "--create"}, self.flags & {"-x", "--extract"}
+        self.doing.written = bool(packs or unpacks)
+        for word in archives:
+            (self.doing.write if packs else self.doing.read)(word)
+        for word in self.operands if packs else []:
+            self.doing.read(word, "**")
+            self.doing.read(part_of(word, word.text.lstrip("@")))
+        if unpacks:
+            self.doing.write(HERE, "**")
 
     def _of_unzip(self) -> None:
         for word in self.operands[:1]:
@@ -777,8 +775,7 @@ class _Reader:
                 self.doing.doubt("it runs code that is not on the line", code=True)
         elif not self.flags & _ASK_VERSION:
             self.doing.doubt("it runs code from its input", code=True)
-        else:
-            self.doing.runs = True
+        self.doing.runs = True
 
     def _run_module(self, module: Word) -> None:
         row = KNOWN.get(module.text)
@@ -829,17 +826,14 @@ class _Reader:
 
     def _of_build(self) -> None:
         self._of_project()
-        self._of_look()
+        self._of_read()
 
 
 def _found_name(words: list[Word]) -> str:
     """Return the pattern of the names that `find` finds; `**` is any path."""
-    texts = [it.text for it in words]
     # A test counts only for the actions behind it.
-    acts = (
-        i for i, it in enumerate(texts) if it in _FIND_RUNS or re.match("-(?:delete|print|ls)", it)
-    )
-    texts = texts[: next(acts, None)]
+    tests = itertools.takewhile(lambda it: not _FIND_ACTS.match(it.text), words)
+    texts = [it.text for it in tests]
     names = [words[i + 1] for i, it in enumerate(texts[:-1]) if it in ("-name", "-iname")]
     one = len(names) == 1 and not {"-o", "-or", "!", "-not", ","} & {*texts}
     plain = one and names[0].static and not re.search(r"[\[\\/]", names[0].text)
