@@ -130,9 +130,8 @@ class CommandUse:
                 return Verdict(None, why_not)
         if found is None:
             return Verdict(None, "no rule is about it")
-        return Verdict(
-            found, "it is allowed" if len(commands) == 1 else "every command in it is allowed"
-        )
+        what = "it" if len(commands) == 1 else "every command in it"
+        return Verdict(found, f"{what} is allowed")
 
     def is_spelled_out(self, rule: Rule) -> bool:
         """Whether a rule has all of it, word for word."""
@@ -173,15 +172,16 @@ class CommandUse:
                 return why_not
         for redirect in command.redirects:
             writes = redirect.kind == "out"
-            if redirect.kind in ("in", "out") and not self._may_touch(
-                redirect.target, rules, writes=writes
-            ):
+            if redirect.kind not in ("in", "out"):
+                continue
+            if not self._may_touch(redirect.target, rules, writes=writes):
                 verb = "write to" if writes else "read from"
                 return f"no rule allows it to {verb} {redirect.target.raw!r}"
         return None
 
     def _needs_no_rule(self, command: Command) -> bool:
-        is_plain = basename(command.words[0]) == "cd" and ".." not in command.source
+        program = command.words[0]
+        is_plain = program.static and program.text == "cd" and ".." not in command.source
         stays = is_plain and self.line.directories == [self.context.cwd]
         return is_harmless(command) or stays
 

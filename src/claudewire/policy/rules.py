@@ -100,13 +100,9 @@ class Rule:
     @property
     def domain(self) -> str | None:
         """The host, of a rule for the web."""
-        if (
-            facts(self.tool).kind != "fetch"
-            or not self.content
-            or not self.content.startswith("domain:")
-        ):
-            return None
-        return self.content.removeprefix("domain:").strip()
+        name, _, host = (self.content or "").partition("domain:")
+        is_host = facts(self.tool).kind == "fetch" and self.content and not name
+        return host.strip() if is_host else None
 
     @property
     def parameter(self) -> tuple[str, str] | None:

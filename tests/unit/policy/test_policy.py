@@ -697,6 +697,13 @@ def test_rule_for_one_tool_allows_no_other(rule: str, tool: str, given: dict[str
     assert make(rule).decide(tool, given).behavior == "ask"
 
 
+@pytest.mark.parametrize("program", ["$X/cd", '"$X"/cd', "`x`/cd", "/tmp/cd", "./cd"])
+def test_program_called_cd_needs_a_rule(program: str) -> None:
+    policy = Policy(["Bash(ls:*)"], cwd="/work", home="/home/me", realpath=str)
+    assert policy.decide("Bash", {"command": "ls; cd ."}).allows
+    assert not policy.decide("Bash", {"command": f"ls; {program} ."}).allows
+
+
 # --- decisions that are remembered ----------------------------------------------------------------
 
 
