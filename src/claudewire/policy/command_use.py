@@ -43,8 +43,8 @@ class CommandUse:
 
     def __init__(self, tool: str, text: str | None, context: UseContext) -> None:
         self.tool = tool
-        self.is_given = text is not None
-        self.text = text or ""
+        self.is_given: bool = text is not None
+        self.text: str = text or ""
         self.context = context
 
     @functools.cached_property

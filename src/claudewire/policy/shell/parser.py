@@ -143,7 +143,7 @@ class Parser:
     def __init__(self, text: str, depth: int = 0) -> None:
         self.text = text
         self.pos: int = 0
-        self.depth = depth
+        self.depth: int = depth
         self.nesting: int = depth
         self.commands: list[Command] = []
         self.doubts: list[str] = []
