@@ -14,10 +14,10 @@ A policy never allows a doubtful case: a command that it cannot parse, a path th
 
 from __future__ import annotations
 
-from .decisions import Audit, Behavior, Decision, DecisionRecord, JsonLinesAudit, digest
+from .decisions import Audit, Decision, DecisionRecord, JsonLinesAudit, digest
 from .explanation import Reach, ToolReach
 from .policy import Policy
-from .rules import Rule
+from .rules import Behavior, Rule
 from .settings import mode_in_settings
 
 __all__ = [

@@ -12,11 +12,11 @@ from typing import Any, get_args
 
 from ..errors import OptionsError
 from ..wire import PermissionMode
-from .decisions import Behavior, Decision
+from .decisions import Decision
 from .explanation import Case, ToolReach, first_true, reach_of_cli, whole
 from .file_use import UseContext
 from .paths import normal
-from .rules import Rule, as_list, checked_rules, path_of
+from .rules import Behavior, Rule, as_list, checked_rules, path_of
 from .settings import MODES, StrPath, load_settings, load_toml
 from .shell.patterns import Match
 from .tool_use import ToolUse

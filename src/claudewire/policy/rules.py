@@ -17,14 +17,15 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from ..errors import OptionsError
-from .decisions import Behavior
 from .paths import PathPattern
 from .shell.patterns import CommandPattern, joined_by_wildcards
 from .shell.script import remembered
 from .tools import ALIASES, KNOWN_TOOLS, facts, misspelt
+
+Behavior = Literal["allow", "ask", "deny"]
 
 _TOOL = re.compile(r"[A-Za-z*][\w*.-]*", re.ASCII)
 _PARAMETER = re.compile(r"\s*([A-Za-z_]\w*)\s*:\s*(.*?)\s*", re.ASCII | re.DOTALL)

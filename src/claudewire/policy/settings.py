@@ -22,8 +22,7 @@ import msgspec
 
 from ..errors import OptionsError
 from ..wire import PermissionMode
-from .decisions import Behavior
-from .rules import Rule, check_spelling, checked_rules
+from .rules import Behavior, Rule, check_spelling, checked_rules
 
 StrPath = str | os.PathLike[str]
 
