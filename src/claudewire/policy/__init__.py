@@ -8,16 +8,16 @@
     policy.decide("Bash", {"command": "git status && rm -rf /"})   # deny: `Bash(rm:*)` denies it …
 
 A policy never allows a doubtful case: a command that it cannot parse, a path that leads elsewhere.
-`explain()` lists the tools that can reach a person; audits record every decision. Start with
+`explain()` says which tools can reach a person; audits record every decision. Start with
 `policy`, then `tool_use`, which compares one use of a tool with the rules.
 """
 
 from __future__ import annotations
 
-from .decisions import Audit, Behavior, Decision, DecisionRecord, JsonLinesAudit, digest
-from .explanation import Explanation, Reach, ToolReach, explain
+from .decisions import Audit, Decision, DecisionRecord, JsonLinesAudit, digest
+from .explanation import Reach, ToolReach
 from .policy import Policy
-from .rules import Rule
+from .rules import Behavior, Rule
 from .settings import mode_in_settings
 
 __all__ = [
@@ -25,13 +25,11 @@ __all__ = [
     "Behavior",
     "Decision",
     "DecisionRecord",
-    "Explanation",
     "JsonLinesAudit",
     "Policy",
     "Reach",
     "Rule",
     "ToolReach",
     "digest",
-    "explain",
     "mode_in_settings",
 ]

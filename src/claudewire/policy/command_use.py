@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from .file_use import NO_MATCH, Finding, UseContext, Verdict, path_allowed, scoped
 from .paths import is_protected
-from .rules import Rule
+from .rules import Rule, command_of
 from .shell.parser import LONGEST
 from .shell.patterns import Match
 from .shell.programs import (
@@ -20,9 +20,7 @@ from .shell.programs import (
     why_not_set,
 )
 from .shell.script import Command, Script, Word, names_in
-from .shell_line import Line, Step, critical_removal
-
-_HARMLESS_TARGETS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr"})
+from .shell_line import HARMLESS_TARGETS, Line, critical_removal
 
 _OBEY_DIRECTORY = SHELLS | {"git"}
 """Programs that run hooks or scripts of a directory."""
@@ -45,8 +43,8 @@ class CommandUse:
 
     def __init__(self, tool: str, text: str | None, context: UseContext) -> None:
         self.tool = tool
-        self.is_given = text is not None
-        self.text = text or ""
+        self.is_given: bool = text is not None
+        self.text: str = text or ""
         self.context = context
 
     @functools.cached_property
@@ -63,29 +61,21 @@ class CommandUse:
 
     def match(self, rule: Rule) -> Finding:
         """Whether a rule that denies or asks matches one of the commands."""
-        pattern = rule.command
+        pattern = command_of(rule)
         if pattern is None:
             return NO_MATCH
         if self._unread:
             return Finding(Match.MAYBE, self.text)
         if pattern.matches_text(self.text):
             return Finding(Match.YES, self.text)
-        worst = NO_MATCH
-        for words in self.line.commands:
-            match = pattern.match(words, ignore_case=not self.context.case_sensitive)
-            if match is not Match.NO:
-                worst = Finding(match, " ".join(it.raw for it in words))
-                if match is Match.YES:
-                    return worst
-        told = (text for step in self.line.steps for text in step.doing.told)
-        mentions = (text for text in told if pattern.mentioned_in(text))
-        return (
-            worst
-            if worst.part
-            else Finding(Match.MAYBE, text)
-            if (text := next(mentions, ""))
-            else NO_MATCH
+        ignore_case = not self.context.case_sensitive
+        worst = _worst(
+            (pattern.match(words, ignore_case=ignore_case), " ".join(it.raw for it in words))
+            for words in self.line.commands
         )
+        told = (text for step in self.line.steps for text in step.doing.told)
+        mentions = (Finding(Match.MAYBE, text) for text in told if pattern.mentioned_in(text))
+        return worst if worst.part else next(mentions, NO_MATCH)
 
     def match_path(self, rule: Rule) -> Finding:
         """Whether a rule that denies or asks matches a file of a command."""
@@ -93,13 +83,7 @@ class CommandUse:
             return NO_MATCH
         if self._unread:
             return Finding(Match.MAYBE, self.text)
-        worst = NO_MATCH
-        for file in self.line.files:
-            match = file.match(rule, self.context)
-            if match is Match.YES:
-                return Finding(match, file.shown)
-            worst = worst if match is Match.NO else Finding(match, file.shown)
-        return worst
+        return _worst((file.match(rule, self.context), file.shown) for file in self.line.files)
 
     def why_open(self, guards: Sequence[Rule], allow: Sequence[Rule]) -> str:
         """Return why rules that deny or ask cannot hold for it; empty if they can.
@@ -108,11 +92,11 @@ class CommandUse:
             guards: the rules that deny or ask.
             allow: the rules that allow.
         """
-        about = (it.command is not None and it.names(self.tool) for it in guards)
+        about = (command_of(it) is not None and it.names(self.tool) for it in guards)
         if not (any(about) or any(rule.is_about_files for rule in guards)):
             return ""
-        own = [rule for rule in scoped(allow, self.tool) if rule.command is not None]
-        return self.line.why_open(functools.partial(_has_rule, rules=own))
+        own = [pattern for rule in scoped(allow, self.tool) if (pattern := command_of(rule))]
+        return self.line.why_open(own)
 
     @property
     def _unread(self) -> bool:
@@ -124,7 +108,7 @@ class CommandUse:
         """Find the rule that allows all of it."""
         about = list(scoped(rules, self.tool))
         for rule in about:
-            pattern = rule.command
+            pattern = command_of(rule)
             if pattern and pattern.kind == "exact" and pattern.text == self.text.strip(" \t\n"):
                 return Verdict(rule, "exactly this command is allowed")
         if (why_not := self._unclear()) is not None:
@@ -135,7 +119,7 @@ class CommandUse:
         for command in commands:
             why_not = self._unsafe(command, rules)
             targets = [it.target.text for it in command.redirects if it.kind == "out"]
-            if links and not _HARMLESS_TARGETS.issuperset(targets):
+            if links and not HARMLESS_TARGETS.issuperset(targets):
                 why_not = why_not or "it writes after a command that may have made a link there"
             links = links or _makes_links(command.words)
             if why_not is None and command.words:
@@ -146,16 +130,16 @@ class CommandUse:
                 return Verdict(None, why_not)
         if found is None:
             return Verdict(None, "no rule is about it")
-        return Verdict(
-            found, "it is allowed" if len(commands) == 1 else "every command in it is allowed"
-        )
+        what = "it" if len(commands) == 1 else "every command in it"
+        return Verdict(found, f"{what} is allowed")
 
     def is_spelled_out(self, rule: Rule) -> bool:
         """Whether a rule has all of it, word for word."""
         commands = self.script.commands
-        if rule.command is None or rule.command.kind != "exact" or not self.script.certain:
+        pattern = command_of(rule)
+        if pattern is None or pattern.kind != "exact" or not self.script.certain:
             return False
-        whole = len(commands) == 1 or rule.command.text == self.text.strip(" \t\n")
+        whole = len(commands) == 1 or pattern.text == self.text.strip(" \t\n")
         return whole and all(word.static for command in commands for word in command.words)
 
     def _unclear(self) -> str | None:
@@ -188,23 +172,26 @@ class CommandUse:
                 return why_not
         for redirect in command.redirects:
             writes = redirect.kind == "out"
-            if redirect.kind in ("in", "out") and not self._may_touch(
-                redirect.target, rules, writes=writes
-            ):
+            if redirect.kind not in ("in", "out"):
+                continue
+            if not self._may_touch(redirect.target, rules, writes=writes):
                 verb = "write to" if writes else "read from"
                 return f"no rule allows it to {verb} {redirect.target.raw!r}"
         return None
 
     def _needs_no_rule(self, command: Command) -> bool:
-        stays = _target_of(command.words, self.context) == self.context.cwd
-        return is_harmless(command) or (stays and self.line.directories == [self.context.cwd])
+        program = command.words[0]
+        is_plain = program.static and program.text == "cd" and ".." not in command.source
+        stays = is_plain and self.line.directories == [self.context.cwd]
+        return is_harmless(command) or stays
 
     def _rule_for(self, command: Command, rules: Sequence[Rule]) -> tuple[Rule | None, str | None]:
         found: list[Rule] = []
         reason = ""
         for words in needed_commands(command.words):
             for rule in rules:
-                why = rule.command.allows(words) if rule.command is not None else None
+                pattern = command_of(rule)
+                why = pattern.allows(words) if pattern else None
                 if why == "":
                     found.append(rule)
                     break
@@ -216,25 +203,20 @@ class CommandUse:
     def _may_touch(self, target: Word, rules: Sequence[Rule], *, writes: bool) -> bool:
         if not target.static or ".." in target.text.split("/"):
             return False
-        if target.text in _HARMLESS_TARGETS:
+        if target.text in HARMLESS_TARGETS:
             return True
-        places = self.line.directories
-        return places is not None and all(
-            self._may_touch_in(place, target, rules, writes=writes) for place in places
-        )
-
-    def _may_touch_in(
-        self, place: str, target: Word, rules: Sequence[Rule], *, writes: bool
-    ) -> bool:
-        path = self.context.resolve(target.text, cwd=place)
-        if writes and self.context.protect and is_protected(path):
-            return False
-        if any(form.startswith(("/dev/", "/proc/", "/sys/")) for form in path.forms):
-            return False
-        tool = "Write" if writes else "Read"
-        if any(rule.names(tool) and rule.for_every_use for rule in rules):
-            return path.problem is None
-        return path_allowed(rules, path, tool, self.context, writes=writes).rule is not None
+        tool, context = "Write" if writes else "Read", self.context
+        whole = any(rule.names(tool) and rule.for_every_use for rule in rules)
+        for place in self.line.directories or [""]:
+            path = context.resolve(target.text, cwd=place)
+            if not place or (writes and context.protect and is_protected(path)):
+                return False
+            if any(form.startswith(("/dev/", "/proc/", "/sys/")) for form in path.forms):
+                return False
+            found = path_allowed(rules, path, tool, context, writes=writes)
+            if path.problem is not None or not (whole or found.rule):
+                return False
+        return True
 
     def why_always_ask(self) -> str:
         """Return why no rule can allow this; empty if one can."""
@@ -269,27 +251,11 @@ def _depends_on_directory(words: Words, where: str) -> bool:
     return where == "elsewhere" and name in _RUN_PROJECT
 
 
-def _target_of(words: Words, context: UseContext) -> str | None:
-    """Return where a plain `cd` leads; None for anything else."""
-    if basename(words[0]) != "cd" or len(words) != 2 or not words[1].static:
-        return None
-    target = words[1]
-    if target.text[:1] in ("", "-") or (target.text.startswith("~") and not target.tilde):
-        return None
-    if ".." in target.text.split("/"):
-        return None
-    return context.resolve(target.text).forms[0]
-
-
-def _has_rule(step: Step, rules: Sequence[Rule]) -> bool:
-    """Whether a command is allowed by a rule about it, or about a command that runs it.
-
-    A rule with a wildcard excuses no code, which may be any program.
-    """
-    for words in (step.command.words, *step.outer):
-        for rule in rules:
-            pattern = rule.command
-            exact = pattern is not None and pattern.kind == "exact"
-            if pattern and words and pattern.allows(words) == "" and (exact or not step.doing.code):
-                return True
-    return False
+def _worst(matches: Iterable[tuple[Match, str]]) -> Finding:
+    """Return the first certain match, else an uncertain one."""
+    found = NO_MATCH
+    for match, part in matches:
+        if match is Match.YES:
+            return Finding(match, part)
+        found = found if match is Match.NO else Finding(match, part)
+    return found

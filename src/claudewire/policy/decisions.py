@@ -10,12 +10,9 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from functools import partial
 from io import FileIO
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 
-if TYPE_CHECKING:
-    from .rules import Rule
-
-Behavior = Literal["allow", "ask", "deny"]
+from .rules import Behavior, Rule
 
 
 @dataclass(frozen=True, slots=True)

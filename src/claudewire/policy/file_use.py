@@ -17,7 +17,7 @@ from .paths import (
     normal,
     problem_of,
 )
-from .rules import Rule
+from .rules import Rule, path_of
 from .shell.patterns import Match
 from .tools import facts
 
@@ -115,8 +115,9 @@ class UseContext:
 
     def roots(self, rule: Rule, *, forbids: bool) -> tuple[str, ...]:
         """Return the directories that the path of a rule starts from."""
-        assert rule.path is not None
-        anchor = rule.path.anchor
+        pattern = path_of(rule)
+        assert pattern is not None
+        anchor = pattern.anchor
         if anchor == "root":
             return ("/",)
         if anchor == "home":
@@ -138,11 +139,12 @@ class UseContext:
 
     def matches(self, rule: Rule, forms: Iterable[str], *, forbids: bool = False) -> bool:
         """Whether a rule matches one of some paths."""
-        assert rule.path is not None
+        pattern = path_of(rule)
+        assert pattern is not None
         roots = self.roots(rule, forbids=forbids)
         fold_case = not self.case_sensitive
         return any(
-            rule.path.matches(form, roots, forbids=forbids, fold_case=fold_case) for form in forms
+            pattern.matches(form, roots, forbids=forbids, fold_case=fold_case) for form in forms
         )
 
 
@@ -158,12 +160,11 @@ def path_allowed(
     if path.problem is not None:
         return Verdict(None, f"it is not clear where the path leads: {path.problem}")
     about = {"Edit", tool} if writes else {"Read", "Edit", tool}
-    relevant = [rule for rule in rules if rule.path is not None and rule.tool in about]
-    exceptions = [rule for rule in relevant if rule.path is not None and rule.path.negated]
-    for rule in exceptions:
-        if context.matches(rule, path.forms, forbids=True):
+    relevant = [(it, pattern) for it in rules if (pattern := path_of(it)) and it.tool in about]
+    for rule, pattern in relevant:
+        if pattern.negated and context.matches(rule, path.forms, forbids=True):
             return Verdict(None, f"`{rule}` excludes it")
-    plain = [rule for rule in relevant if rule not in exceptions]
+    plain = [rule for rule, pattern in relevant if not pattern.negated]
     for rule in plain:
         if all(context.matches(rule, [form]) for form in path.forms):
             return Verdict(rule, "the path is allowed, as it is written and where it leads")
@@ -212,26 +213,21 @@ class FileUse:
 
     def match_path(self, rule: Rule, behavior: str) -> Finding:
         """Whether a rule that denies or asks matches this file."""
-        assert rule.path is not None
+        pattern = path_of(rule)
+        assert pattern is not None
         about = {"Edit" if self.writes else "Read", self.tool}
         if behavior == "deny":
             about.add("Read")  # A file that must not be read must not be overwritten either.
-        if rule.tool not in about or rule.path.negated:
+        if rule.tool not in about or pattern.negated:
             return NO_MATCH
         if self.path is None:
             return Finding(Match.MAYBE)
         if self.context.matches(rule, self.path.all_forms, forbids=True):
             return Finding(Match.YES, self.path.given)
-        maybe = self._hides(self.path, rule) if self.searches else not self.path.forms
+        forms, roots = self.path.all_forms, self.context.roots(rule, forbids=True)
+        hides = not forms or any(pattern.meets(f"{form}/**", roots) for form in forms)
+        maybe = hides if self.searches else not self.path.forms
         return Finding(Match.MAYBE, self.path.given) if maybe else NO_MATCH
-
-    def _hides(self, directory: ResolvedPath, rule: Rule) -> bool:
-        """Whether a directory may contain a file that a rule matches."""
-        pattern = rule.path
-        assert pattern is not None
-        roots = self.context.roots(rule, forbids=True)
-        forms = directory.all_forms
-        return not forms or any(pattern.meets(f"{form}/**", roots) for form in forms)
 
     # --- rules that allow ------------------------------------------------------------------------
 

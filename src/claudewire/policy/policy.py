@@ -8,26 +8,19 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 from ..errors import OptionsError
 from ..wire import PermissionMode
-from .decisions import Behavior, Decision
+from .decisions import Decision
+from .explanation import Case, ToolReach, first_true, reach_of_cli, whole
 from .file_use import UseContext
 from .paths import normal
-from .rules import Rule
+from .rules import Behavior, Rule, as_list, checked_rules, path_of
+from .settings import MODES, StrPath, load_settings, load_toml
 from .shell.patterns import Match
 from .tool_use import ToolUse
-from .tools import NEEDS_PERSON, misspelt
-
-if TYPE_CHECKING:
-    from .explanation import Explanation
-
-StrPath = str | os.PathLike[str]
-
-MODES: tuple[PermissionMode, ...] = get_args(PermissionMode)
-"""The permission modes of the CLI."""
-
+from .tools import KNOWN_TOOLS, NEEDS_PERSON, OLD_TOOLS, facts
 
 MOST_REMEMBERED, LONGEST_REMEMBERED = 256, 4096
 """Decisions that a policy remembers, and characters in their inputs: models repeat commands."""
@@ -96,7 +89,7 @@ class Policy:
         put = functools.partial(object.__setattr__, self)
         put("home", normal(os.path.abspath(home or Path.home())))
         put("cwd", None if cwd is None else self._absolute(cwd, os.getcwd()))
-        put("directories", tuple(os.fspath(it) for it in _list("directories", directories)))
+        put("directories", tuple(os.fspath(it) for it in as_list("directories", directories)))
         # A path with one slash is relative to the project, so it cannot begin with these.
         roots = tuple(filter(None, (self.home, self.cwd)))
         put("allow", checked_rules(allow, "allow", roots))
@@ -144,7 +137,17 @@ class Policy:
         except (KeyError, TypeError):  # a new one, or a value is a list or an object
             pass
         realpath, isdir = functools.cache(self.realpath), functools.cache(os.path.isdir)
-        context = self._context(here, realpath, isdir)
+        base = self.cwd or here
+        context = UseContext(
+            base=base,
+            cwd=here,
+            home=self.home,
+            directories=tuple(self._absolute(it, base) for it in self.directories),
+            case_sensitive=self.case_sensitive,
+            protect=self.protect,
+            realpath=realpath,
+            isdir=isdir if self.realpath is os.path.realpath else None,
+        )
         decision = self._decide(ToolUse(tool_name, input, context))
         if self.mode == "dontAsk" and decision.behavior == "ask":
             reason = f"{decision.reason}; and in the mode dontAsk no person is asked"
@@ -156,21 +159,6 @@ class Policy:
                 self._decided.clear()
             self._decided[key] = decision
         return decision
-
-    def _context(
-        self, here: str, realpath: Callable[[str], str], isdir: Callable[[str], bool]
-    ) -> UseContext:
-        base = self.cwd or here
-        return UseContext(
-            base=base,
-            cwd=here,
-            home=self.home,
-            directories=tuple(self._absolute(it, base) for it in self.directories),
-            case_sensitive=self.case_sensitive,
-            protect=self.protect,
-            realpath=realpath,
-            isdir=isdir if self.realpath is os.path.realpath else None,
-        )
 
     def _decide(self, use: ToolUse) -> Decision:
         denied = _matching(use, "deny", self.deny)
@@ -242,9 +230,7 @@ class Policy:
         Raises:
             OptionsError: it cannot be read, or is not a policy; the message says where.
         """
-        from .settings import load_toml
-
-        return load_toml(source, cwd=cwd, home=home)
+        return cls(**load_toml(source), cwd=cwd, home=home)
 
     @classmethod
     def from_settings(
@@ -278,28 +264,71 @@ class Policy:
         Raises:
             OptionsError: a file is not a settings file.
         """
-        from .settings import load_settings
-
-        home = Path(home or Path.home())
-        return load_settings(
-            cwd=Path(cwd or ".").absolute(),
-            home=home,
-            config=Path(config or home / ".claude"),
-            managed=None if managed is None else Path(managed),
-            extra=extra,
-            sources=sources,
-            trusted=trusted,
+        cwd, home = Path(cwd or ".").absolute(), Path(home or Path.home())
+        found = load_settings(
+            cwd, Path(config or home / ".claude"), managed, extra, sources, trusted=trusted
         )
+        return cls(**found, cwd=cwd, home=home)
 
-    def explain(self, *, tools: Sequence[str] | None = None) -> Explanation:
-        """Explain which tools reach a person, and which rules have no effect.
+    def explain(
+        self,
+        *,
+        tools: Sequence[str] | None = None,
+        allowed_tools: Sequence[str] = (),
+        disallowed_tools: Sequence[str] = (),
+        permission_mode: str | None = None,
+    ) -> dict[str, ToolReach]:
+        """Explain which tools reach a person, behind the rules and the mode of a CLI.
 
         Args:
             tools: the existing tools; None for all known ones.
+            allowed_tools: the rules by which the CLI allows.
+            disallowed_tools: the rules by which it denies.
+            permission_mode: its mode.
         """
-        from .explanation import explain
+        allow, deny = ([*map(Rule.parse, rules)] for rules in (allowed_tools, disallowed_tools))
+        if tools is None:
+            rules = (*self.deny, *self.ask, *self.allow, *allow, *deny)
+            named = (rule.tool for rule in rules if "*" not in rule.tool)
+            tools = (*(tool for tool in KNOWN_TOOLS if tool not in OLD_TOOLS), *named)
+        found = {}
+        for tool in tools:
+            asked, left = reach_of_cli(tool, allow, deny, permission_mode), self._reach_of(tool)
+            cli_decides = asked.reaches == "never" or left.reaches == "always" != asked.reaches
+            found[tool] = asked if cli_decides else left
+        return found
 
-        return explain(self, tools=tools)
+    def _reach_of(self, tool: str) -> ToolReach:
+        """Return whether it leaves a tool to a person."""
+        kind, mode, refuses = facts(tool).kind, self.mode, self.default == "deny"
+        denied, asked, allowed = (whole(it, tool) for it in (self.deny, self.ask, self.allow))
+        is_allowed = allowed or self.default == "allow" or mode == "bypassPermissions"
+        why = f"`{allowed}` allows it" if allowed else "the policy will allow it"
+        guarded = _any_about((*self.ask, *self.deny), tool)
+        checked = guarded or kind == "command" or (kind == "edit" and self.protect)
+        edits = "in the mode acceptEdits the policy allows edits in its directories"
+        cases: tuple[Case, ...] = (
+            (denied, "never", f"`{denied}` denies it"),
+            (mode == "dontAsk", "never", "in the mode dontAsk the policy denies instead of asking"),
+            (tool in NEEDS_PERSON, "always", "it is a question to a person"),
+            (asked, "always", f"`{asked}` requires asking"),
+            (is_allowed and checked, "sometimes", f"{why}, but for some uses"),
+            (is_allowed, "never", why),
+            (mode == "acceptEdits" and kind == "edit", "sometimes", edits),
+            (refuses and not _any_about(self.ask, tool), "never", "the policy will deny it"),
+            (refuses or guarded, "sometimes", "rules decide some uses"),
+            (_any_about(self.allow, tool), "sometimes", "rules decide some uses"),
+            (True, "always", "no rule is about it"),
+        )
+        return first_true(tool, cases)
+
+
+def _any_about(rules: Sequence[Rule], tool: str) -> bool:
+    is_of_files = facts(tool).kind in ("read", "edit", "command")
+    return any(
+        rule.names(tool) if path is None else is_of_files and not path.negated
+        for rule, path in ((rule, path_of(rule)) for rule in rules)
+    )
 
 
 def _matching(use: ToolUse, behavior: Behavior, rules: Sequence[Rule]) -> Decision | None:
@@ -315,55 +344,6 @@ def _matching(use: ToolUse, behavior: Behavior, rules: Sequence[Rule]) -> Decisi
             reason = f"it is not certain whether `{rule}` applies{about}"
             doubt = Decision("ask", reason, None, use.tool, part)
     return doubt
-
-
-def checked_rules(
-    given: Iterable[str | Rule], behavior: Behavior, roots: Iterable[str] = ()
-) -> tuple[Rule, ...]:
-    """Parse rules, and check that they can have an effect.
-
-    Args:
-        given: the rules.
-        behavior: the effect of the rules.
-        roots: directories that a path with one slash cannot begin with.
-
-    Raises:
-        OptionsError: one is not valid, or can never have an effect.
-    """
-    rules = []
-    for it in _list(behavior, given):
-        if not isinstance(it, str | Rule):
-            raise OptionsError(f"A rule is a string such as 'Bash(git status:*)', not {it!r}")
-        if isinstance(it, str):
-            check_spelling(it)
-        rules.append(Rule.parse(it) if isinstance(it, str) else it)
-    for rule in rules:
-        why = rule.why_never_allows() if behavior == "allow" else rule.why_never_forbids()
-        if (why := why or rule.why_elsewhere(roots)) is not None:
-            raise OptionsError(f"The rule {str(rule)!r} can never {behavior} anything: {why}")
-    return tuple(rules)
-
-
-def check_spelling(text: str) -> None:
-    """Check that the tool of a rule is not merely similar to a known one.
-
-    Raises:
-        OptionsError: it is; the message says which was probably meant.
-    """
-    tool = text.partition("(")[0].strip()
-    if (known := misspelt(tool)) is not None:
-        raise OptionsError(
-            f"The rule {text!r} is about the tool {tool}, which is not known; did you mean "
-            f"{known}? If there is such a tool, give the rule as Rule.parse({text!r})"
-        )
-
-
-def _list(name: str, given: Any) -> Iterable[Any]:
-    if isinstance(given, str):
-        raise OptionsError(f"{name} must be a list, not the string {given!r}; write [{given!r}]")
-    if not isinstance(given, Iterable) or isinstance(given, Mapping | bytes):
-        raise OptionsError(f"{name} must be a list, not {given!r}")
-    return given
 
 
 def _one_of(name: str, value: Any, values: Sequence[str]) -> Any:

@@ -17,13 +17,15 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from ..errors import OptionsError
 from .paths import PathPattern
 from .shell.patterns import CommandPattern, joined_by_wildcards
 from .shell.script import remembered
-from .tools import ALIASES, KNOWN_TOOLS, ToolFacts, facts
+from .tools import ALIASES, KNOWN_TOOLS, facts, misspelt
+
+Behavior = Literal["allow", "ask", "deny"]
 
 _TOOL = re.compile(r"[A-Za-z*][\w*.-]*", re.ASCII)
 _PARAMETER = re.compile(r"\s*([A-Za-z_]\w*)\s*:\s*(.*?)\s*", re.ASCII | re.DOTALL)
@@ -85,37 +87,23 @@ class Rule:
     # --- matching --------------------------------------------------------------------------------
 
     @property
-    def facts(self) -> ToolFacts:
-        """The facts about its tool."""
-        return facts(self.tool)
-
-    @property
     def for_every_use(self) -> bool:
         """Whether it matches every use of its tool."""
-        return self.content is None or (self.command is not None and self.command.kind == "any")
-
-    @property
-    def command(self) -> CommandPattern | None:
-        """The pattern of commands, of a rule for a shell."""
-        return _command(self.content) if self.content and self.facts.kind == "command" else None
-
-    @property
-    def path(self) -> PathPattern | None:
-        """The pattern of paths, of a rule for files."""
-        return _path(self.content) if self.content and self.facts.kind in ("read", "edit") else None
+        command = command_of(self)
+        return self.content is None or (command is not None and command.kind == "any")
 
     @property
     def is_about_files(self) -> bool:
         """Whether it is about files, also in commands."""
-        path = self.path
+        path = path_of(self)
         return path is not None and not path.negated and self.tool in ("Read", "Edit", "Write")
 
     @property
     def domain(self) -> str | None:
         """The host, of a rule for the web."""
-        if self.facts.kind != "fetch" or not self.content or not self.content.startswith("domain:"):
-            return None
-        return self.content.removeprefix("domain:").strip()
+        name, _, host = (self.content or "").partition("domain:")
+        is_host = facts(self.tool).kind == "fetch" and self.content and not name
+        return host.strip() if is_host else None
 
     @property
     def parameter(self) -> tuple[str, str] | None:
@@ -157,23 +145,23 @@ class Rule:
         """Return why it can never allow anything; None if it can."""
         if "*" in self.tool and not _SERVER_GLOB.fullmatch(self.tool):
             return "to allow, name each tool; a pattern may only follow `mcp__server__`"
-        if self.command is not None:
-            return self.command.problem
-        if self.content is not None and not self.facts.kind:
+        if (command := command_of(self)) is not None:
+            return command.problem
+        if self.content is not None and not facts(self.tool).kind:
             return "its brackets can deny a use of the tool, but not make it safe"
         return None
 
     def why_never_forbids(self) -> str | None:
         """Return why it can never deny or ask anything; None if it can."""
-        if self.path is not None and self.path.negated:
+        if (path := path_of(self)) is not None and path.negated:
             return "an exception only restricts allow rules"
         return None
 
     def why_elsewhere(self, roots: Iterable[str]) -> str | None:
         """Return why its path is probably a mistake: one slash instead of two."""
-        if self.path is None or self.path.anchor != "source":
+        if (path := path_of(self)) is None or path.anchor != "source":
             return None
-        meant = f"/{self.path.body}/"
+        meant = f"/{path.body}/"
         if any(root != "/" and meant.startswith(f"{root}/") for root in roots):
             return ONE_SLASH
         return None
@@ -185,14 +173,72 @@ def wildcard(pattern: str) -> re.Pattern[str]:
     return re.compile(joined_by_wildcards(pattern.split("*")), re.DOTALL)
 
 
-@remembered
-def _command(content: str) -> CommandPattern:
-    return CommandPattern.of(content)
+def command_of(rule: Rule) -> CommandPattern | None:
+    """Return the pattern of commands, of a rule for a shell."""
+    return _command(rule.content) if rule.content and facts(rule.tool).kind == "command" else None
 
 
-@remembered
-def _path(content: str) -> PathPattern:
-    return PathPattern.of(content)
+def path_of(rule: Rule) -> PathPattern | None:
+    """Return the pattern of paths, of a rule for files."""
+    is_of_files = facts(rule.tool).kind in ("read", "edit")
+    return _path(rule.content) if rule.content and is_of_files else None
+
+
+_command = remembered(CommandPattern.of)
+_path = remembered(PathPattern.of)
+
+
+# --- the rules of a policy ----------------------------------------------------------------------
+
+
+def checked_rules(
+    given: Iterable[str | Rule], behavior: Behavior, roots: Iterable[str] = ()
+) -> tuple[Rule, ...]:
+    """Parse rules, and check that they can have an effect.
+
+    Args:
+        given: the rules.
+        behavior: the effect of the rules.
+        roots: directories that a path with one slash cannot begin with.
+
+    Raises:
+        OptionsError: one is not valid, or can never have an effect.
+    """
+    rules = []
+    for it in as_list(behavior, given):
+        if not isinstance(it, str | Rule):
+            raise OptionsError(f"A rule is a string such as 'Bash(git status:*)', not {it!r}")
+        if isinstance(it, str):
+            check_spelling(it)
+        rules.append(Rule.parse(it) if isinstance(it, str) else it)
+    for rule in rules:
+        why = rule.why_never_allows() if behavior == "allow" else rule.why_never_forbids()
+        if (why := why or rule.why_elsewhere(roots)) is not None:
+            raise OptionsError(f"The rule {str(rule)!r} can never {behavior} anything: {why}")
+    return tuple(rules)
+
+
+def check_spelling(text: str) -> None:
+    """Check that the tool of a rule is not merely similar to a known one.
+
+    Raises:
+        OptionsError: it is; the message says which was probably meant.
+    """
+    tool = text.partition("(")[0].strip()
+    if (known := misspelt(tool)) is not None:
+        raise OptionsError(
+            f"The rule {text!r} is about the tool {tool}, which is not known; did you mean "
+            f"{known}? If there is such a tool, give the rule as Rule.parse({text!r})"
+        )
+
+
+def as_list(name: str, given: Any) -> Iterable[Any]:
+    """Check that a list is given, not a single string."""
+    if isinstance(given, str):
+        raise OptionsError(f"{name} must be a list, not the string {given!r}; write [{given!r}]")
+    if not isinstance(given, Iterable) or isinstance(given, Mapping | bytes):
+        raise OptionsError(f"{name} must be a list, not {given!r}")
+    return given
 
 
 # --- invalid rules -------------------------------------------------------------------------------

@@ -10,26 +10,38 @@ count only if the project is trusted. Their deny rules always count.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import msgspec
 
 from ..errors import OptionsError
 from ..wire import PermissionMode
-from .decisions import Behavior
-from .policy import MODES, Policy, StrPath, check_spelling, checked_rules
-from .rules import Rule
+from .rules import Behavior, Rule, check_spelling, checked_rules
 
-_LISTS: tuple[Behavior, ...] = ("allow", "ask", "deny")
+StrPath = str | os.PathLike[str]
+
+MODES: tuple[PermissionMode, ...] = get_args(PermissionMode)
+"""The permission modes of the CLI."""
+
+_LISTS: tuple[Behavior, ...] = get_args(Behavior)
 _MODE_SWITCHES = {"disableBypassPermissionsMode": "bypassPermissions", "disableAutoMode": "auto"}
 _KNOWN = {*_LISTS, "additionalDirectories", "defaultMode", *_MODE_SWITCHES}
 _SCOPES = ("user", "project", "local")
+_MANAGED = "managed settings"
 _INVALID = (msgspec.MsgspecError, ValueError, RecursionError)
+
+
+def _text(path: Path, name: str) -> str:
+    try:
+        return path.read_bytes().decode()
+    except (OSError, ValueError) as error:
+        raise OptionsError(f"{name} cannot be read: {error}") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,17 +63,6 @@ class _Settings:
     managed_only: bool
 
     @classmethod
-    def read(cls, path: Path, source: str, root: Path) -> Iterator[_Settings]:
-        """Read a file; yield nothing if there is none."""
-        try:
-            text = path.read_bytes().decode()
-        except (FileNotFoundError, NotADirectoryError):
-            return
-        except (OSError, ValueError) as error:
-            raise OptionsError(f"The {source} at {path} cannot be read: {error}") from error
-        yield cls.of(text, f"The {source} at {path}", source, root)
-
-    @classmethod
     def of(cls, text: str, name: str, source: str, root: Path) -> _Settings:
         """Parse the text of a file."""
         try:
@@ -81,59 +82,63 @@ class _Settings:
         except msgspec.ValidationError as error:
             raise OptionsError(f"{self.name}: {key} must be a list of strings: {error}") from None
 
-    @property
-    def grants(self) -> bool:
-        """Whether it may allow more than the rules of others do."""
-        return any(self.data.get(key) for key in (*_LISTS, "additionalDirectories", "defaultMode"))
-
-
-_MANAGED = "managed settings"
+    def add_to(self, found: dict[str, list[Any]], *, trusted: bool, disabled: set[str]) -> None:
+        """Add its rules, directories and mode, and its problems."""
+        given: dict[str, Any] = {key: self.strings(key) for key in _LISTS}
+        given |= {"directories": self.strings("additionalDirectories")}
+        mode = self.data.get("defaultMode")
+        unknown = sorted(self.data.keys() - _KNOWN)
+        problems = [f"permissions.{key} is not known, and is ignored" for key in unknown]
+        if not trusted:
+            grants = {
+                "its allow rules do": given.pop("allow"),
+                "its directories do": given.pop("directories"),
+                f"its mode {mode!r} does": mode,
+            }
+            why = "not count: the project is not trusted"
+            problems += [f"{words} {why}" for words, granted in grants.items() if granted]
+            mode = None
+        found["directories"] += given.pop("directories", [])
+        for behavior in _LISTS:
+            for text in given.get(behavior, []):
+                try:
+                    rule = Rule.parse(text, root=str(self.root), source=self.source)
+                    found[behavior] += checked_rules([rule], behavior)
+                except OptionsError as error:
+                    problems.append(f"{behavior}: {error}")
+        if mode in disabled:
+            problems.append(f"the mode {mode} is disabled")
+        elif mode in MODES:
+            found["mode"].append("default" if mode == "manual" else mode)
+        elif mode is not None:
+            problems.append(f"there is no mode {mode!r}; only {', '.join(MODES)}")
+        found["problems"] += [f"{self.name}: {problem}" for problem in problems]
 
 
 def load_settings(
-    *,
     cwd: Path,
-    home: Path,
     config: Path,
-    managed: Path | None,
+    managed: StrPath | None,
     extra: StrPath | None,
     sources: Sequence[str],
+    *,
     trusted: bool,
-) -> Policy:
-    """Load a policy: see `Policy.from_settings`."""
+) -> dict[str, Any]:
+    """Load the arguments of a policy: see `Policy.from_settings`."""
     if unknown := set(sources) - {*_SCOPES}:
         raise OptionsError(f"There are no settings {min(unknown)!r}; only {', '.join(_SCOPES)}")
-    files = list(_files(cwd, config, managed or managed_directory(), extra, sources))
+    files = list(_files(cwd, config, Path(managed or managed_directory()), extra, sources))
     managed_only = any(it.managed_only for it in files)
-    disabled = {
-        mode
-        for key, mode in _MODE_SWITCHES.items()
-        if any(it.data.get(key) == "disable" for it in files)
-    }
-    rules: dict[Behavior, list[Rule]] = {key: [] for key in _LISTS}
-    directories: list[str] = []
-    modes: list[PermissionMode] = []
-    problems: list[str] = []
+    switched = {key for key in _MODE_SWITCHES for it in files if it.data.get(key) == "disable"}
+    disabled = {_MODE_SWITCHES[key] for key in switched}
+    found: dict[str, list[Any]] = {key: [] for key in (*_LISTS, "directories", "mode", "problems")}
     for it in files:
-        if managed_only and it.source != _MANAGED:
-            if it.grants:
-                problems.append(f"{it.name}: its rules do not count: only managed rules do")
-            continue
-        is_trusted = trusted or it.source not in ("project settings", "local settings")
-        found = _Reader(it, is_trusted=is_trusted, disabled=disabled)
-        for behavior in _LISTS:
-            rules[behavior] += found.rules(behavior)
-        directories += found.directories()
-        modes += found.mode()
-        problems += found.problems
-    return Policy(
-        *rules.values(),
-        mode=next(iter(modes), "default"),
-        cwd=cwd,
-        home=home,
-        directories=directories,
-        problems=problems,
-    )
+        if not managed_only or it.source == _MANAGED:
+            is_trusted = trusted or it.source not in ("project settings", "local settings")
+            it.add_to(found, trusted=is_trusted, disabled=disabled)
+        elif any(it.data.get(key) for key in _KNOWN - {*_MODE_SWITCHES}):
+            found["problems"].append(f"{it.name}: its rules do not count: only managed rules do")
+    return {**found, "mode": next(iter(found["mode"]), "default")}
 
 
 def _files(
@@ -142,68 +147,28 @@ def _files(
     """Yield the existing settings, those with the highest priority first."""
     parts = sorted((managed / "managed-settings.d").glob("[!.]*.json"), reverse=True)
     for path in (*parts, managed / "managed-settings.json"):
-        yield from _Settings.read(path, _MANAGED, managed)
+        yield from _read(_MANAGED, path, managed)
     if isinstance(extra, str) and extra.lstrip().startswith("{"):
         yield _Settings.of(extra, "The given settings", "given settings", cwd)
     elif extra is not None:
         path = Path(extra).absolute()
-        given = list(_Settings.read(path, "given settings", path.parent))
-        if not given:
+        if not path.exists():
             raise OptionsError(f"There is no settings file at {path}")
-        yield from given
+        yield from _read("given settings", path, path.parent)
     for scope, path, root in (
         ("local", cwd / ".claude" / "settings.local.json", cwd),
         ("project", cwd / ".claude" / "settings.json", cwd),
         ("user", config / "settings.json", config),
     ):
         if scope in scopes:
-            yield from _Settings.read(path, f"{scope} settings", root)
+            yield from _read(f"{scope} settings", path, root)
 
 
-class _Reader:
-    """Reads one file, and notes its problems."""
-
-    def __init__(self, settings: _Settings, *, is_trusted: bool, disabled: set[str]) -> None:
-        self.settings = settings
-        self.is_trusted = is_trusted
-        self.disabled = disabled
-        self.problems: list[str] = []
-        for key in sorted(settings.data.keys() - _KNOWN):
-            self._note(f"permissions.{key} is not known, and is ignored")
-
-    def _note(self, problem: str) -> None:
-        self.problems.append(f"{self.settings.name}: {problem}")
-
-    def _grants(self, words: str) -> bool:
-        if not self.is_trusted:
-            self._note(f"{words} not count: the project is not trusted")
-        return self.is_trusted
-
-    def rules(self, behavior: Behavior) -> Iterator[Rule]:
-        texts = self.settings.strings(behavior)
-        if behavior == "allow" and texts and not self._grants("its allow rules do"):
-            return
-        for text in texts:
-            try:
-                root, source = str(self.settings.root), self.settings.source
-                yield from checked_rules([Rule.parse(text, root=root, source=source)], behavior)
-            except OptionsError as error:
-                self._note(f"{behavior}: {error}")
-
-    def directories(self) -> list[str]:
-        found = self.settings.strings("additionalDirectories")
-        return found if found and self._grants("its directories do") else []
-
-    def mode(self) -> list[PermissionMode]:
-        named = self.settings.data.get("defaultMode")
-        if named is None or not self._grants(f"its mode {named!r} does"):
-            return []
-        mode = "default" if named == "manual" else named
-        if mode in self.disabled:
-            self._note(f"the mode {mode} is disabled")
-        elif mode not in MODES:
-            self._note(f"there is no mode {named!r}; only {', '.join(MODES)}")
-        return [known for known in MODES if known == mode and mode not in self.disabled]
+def _read(source: str, path: Path, root: Path) -> Iterator[_Settings]:
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+        path.stat()
+        name = f"The {source} at {path}"
+        yield _Settings.of(_text(path, name), name, source, root)
 
 
 def managed_directory() -> Path:
@@ -243,27 +208,20 @@ class _TOML(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     protect: bool = True
 
 
-def load_toml(source: StrPath, *, cwd: StrPath | None, home: StrPath | None) -> Policy:
-    """Load a policy: see `Policy.from_toml`."""
-    name, root, text = "The policy", None, source
+def load_toml(source: StrPath) -> dict[str, Any]:
+    """Load the arguments of a policy: see `Policy.from_toml`."""
+    name, root, text = "The policy", None, str(source)
     if isinstance(source, os.PathLike) or not ("\n" in source or "=" in source):
         path = Path(source)
-        try:
-            name, root, text = str(path), str(path.absolute().parent), path.read_bytes().decode()
-        except (OSError, ValueError) as error:
-            raise OptionsError(f"The policy {path} cannot be read: {error}") from error
+        name, root, text = str(path), str(path.absolute().parent), _text(path, f"The policy {path}")
     try:
-        options = msgspec.to_builtins(msgspec.toml.decode(str(text), type=_TOML))
-    except _INVALID as error:
-        raise OptionsError(f"{name}: {error}") from error
-    try:
+        options: dict[str, Any] = msgspec.to_builtins(msgspec.toml.decode(text, type=_TOML))
         for key in _LISTS:
-            options[key] = [_rule(it, root, name) for it in options.get(key, [])]
-        return Policy(cwd=cwd, home=home, **options)
-    except OptionsError as error:
+            texts = options.get(key, [])
+            for it in texts:
+                check_spelling(it)
+            rules = [Rule.parse(it, root=root, source=name) for it in texts]
+            options[key] = checked_rules(rules, key)
+    except (*_INVALID, OptionsError) as error:
         raise OptionsError(f"{name}: {error}") from error
-
-
-def _rule(text: str, root: str | None, source: str) -> Rule:
-    check_spelling(text)
-    return Rule.parse(text, root=root, source=source)
+    return options

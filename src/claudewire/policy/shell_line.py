@@ -9,15 +9,15 @@ from __future__ import annotations
 import functools
 import posixpath
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from .file_use import UseContext
 from .paths import ResolvedPath, is_protected, normal
-from .rules import Rule
+from .rules import Rule, path_of
 from .shell.doing import Doing, Opened, describe, is_glob, pieces
 from .shell.parser import parse
-from .shell.patterns import Match
+from .shell.patterns import CommandPattern, Match
 from .shell.programs import EVALUATORS, RUNNERS, SHELLS, UNKNOWN, Words, basename, why_not_set
 from .shell.script import Command, Script, Word, fragments, names_in
 
@@ -32,7 +32,7 @@ _MOST_FILES = 200
 _IN_GROUPS = re.compile(r"[()]|(?<!\S)\{(?!\})|\b(?:do|then|else)\b")
 _LOOP = re.compile(r"\b(?:for|while|until)\b")
 _AT_ONCE = re.compile(r"(?<![&><|])&(?![&>])")
-_NOWHERE = names_in("/dev/null /dev/stdout /dev/stderr")
+HARMLESS_TARGETS = names_in("/dev/null /dev/stdout /dev/stderr")
 _VARIABLE = re.compile(r'"?\$(?:(\w+)|\{(\w+)\})"?')
 _OF_PROJECT = re.compile(r"(?!.*\.\.)[\w.][\w./-]*|\$PYTHONPATH")
 """A folder in a search path that is one of the project."""
@@ -56,6 +56,12 @@ class Step:
     outer: tuple[Words, ...] = ()
     passed: list[Opened] | None = None
 
+    def is_allowed(self, rules: Sequence[CommandPattern]) -> bool:
+        """Whether a rule allows it, or a command that runs it; code needs an exact rule."""
+        behind = [words for words in (self.command.words, *self.outer) if words]
+        usable = [it for it in rules if it.kind == "exact" or not self.doing.code]
+        return any(it.allows(words) == "" for words in behind for it in usable)
+
 
 @dataclass(frozen=True, slots=True)
 class File:
@@ -75,7 +81,8 @@ class File:
 
     def match(self, rule: Rule, context: UseContext) -> Match:
         """Whether a rule that denies or asks matches this file, or one in this folder."""
-        opened, pattern = self.opened, rule.path
+        opened = self.opened
+        pattern = path_of(rule)
         assert pattern is not None
         # A file that must not be read must not be written either.
         touched = opened.writes
@@ -153,8 +160,8 @@ class Line:
             "xargs": names if command.piped and not reads else None,
         }.get(basename(command.words[0]), given.passed)
         for inner in doing.inner:
-            if passed and all(it.word.text != "." for it in passed):
-                inner = tuple(map(_never_option, inner))
+            if passed and all(it.word.text != "." for it in passed):  # so none is an option
+                inner = tuple(replace(it, head="./") if _is_passed(it) else it for it in inner)
             inside = replace(command, words=inner, assignments=(), redirects=reads)
             self._walk(Step(inside, doing, script, outer, passed), depth + 1)
         self._hear(command, doing, script)
@@ -168,7 +175,7 @@ class Line:
             if redirect.kind in ("in", "out"):
                 writes = redirect.kind == "out"
                 (step.doing.write if writes else step.doing.read)(redirect.target)
-                step.doing.written |= writes and redirect.target.text not in _NOWHERE
+                step.doing.written |= writes and redirect.target.text not in HARMLESS_TARGETS
 
     def _with_head(self, word: Word, script: Script) -> Word:
         """Note with what a variable of a loop certainly begins."""
@@ -182,18 +189,12 @@ class Line:
         found = _VARIABLE.fullmatch(word.raw)
         name = (found[1] or found[2]) if found else ""
         values = script.loops.get(name, ())
-        if not values:
-            return ()
-        for command in script.commands:
-            sets = [it.name for it in command.assignments]
+        for command in script.commands if values else ():
+            sets = [f"{it.name}=" for it in command.assignments]
             words = [it.text for it in command.words]
-            if (
-                name in sets
-                or words[:1] == ["read"]
-                or any(it.startswith(f"{name}=") for it in words)
-            ):
+            if words[:1] == ["read"] or any(it.startswith(f"{name}=") for it in (*sets, *words)):
                 return ()
-        plain = all(it.static and not re.search(r"\s", it.text) for it in values)
+        plain = bool(values) and all(it.static and not re.search(r"\s", it.text) for it in values)
         return values if plain or word.raw.startswith('"') else ()
 
     def _add(self, words: Words, *, behind: bool = True) -> None:
@@ -225,18 +226,17 @@ class Line:
 
     # --- what is not certain ---------------------------------------------------------------------
 
-    def why_open(self, has_rule: Callable[[Step], bool]) -> str:
+    def why_open(self, own: Sequence[CommandPattern]) -> str:
         """Return why it is not known what the line does; empty if it is known.
 
         Args:
-            has_rule: whether a command has an allow rule of its own.
+            own: the patterns of allow rules, which commands may have of their own.
         """
         if self.doubts:
             return self.doubts[0]
         for step in self.steps:
             why = step.doing.why or self._why_elsewhere(step)
-            why = self._why_set(step) or (why if not has_rule(step) else "")
-            if why:
+            if why := self._why_set(step) or ("" if step.is_allowed(own) else why):
                 shown = step.command.source or " ".join(it.raw for it in step.command.words)
                 return f"`{shown}`: {why}"
         return self._why_protected() or self._why_own_code()
@@ -305,10 +305,8 @@ class Line:
         if word.static or is_glob(word):
             yield opened
         elif values := self._loop(word, step.script):
-            for value in values:
-                for text, _ in pieces(value):
-                    part = value if text == value.text else Word(text, text)
-                    yield opened._replace(word=part)
+            for part, _ in (it for value in values for it in pieces(value)):
+                yield opened._replace(word=part)
         elif step.passed is None or not _is_passed(word):
             yield opened
         else:
@@ -327,11 +325,7 @@ class Line:
 
 
 def _is_passed(word: Word) -> bool:
-    return word.text in (UNKNOWN.text, "{}")
-
-
-def _never_option(word: Word) -> Word:
-    return replace(word, head="./") if not word.static and _is_passed(word) else word
+    return not word.static and word.text in (UNKNOWN.text, "{}")
 
 
 def _names_after(

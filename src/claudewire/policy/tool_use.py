@@ -16,7 +16,7 @@ from urllib.parse import unquote, urlsplit
 
 from .command_use import CommandUse
 from .file_use import NO_MATCH, FileUse, Finding, UseContext, Verdict, scoped
-from .rules import Rule, wildcard
+from .rules import Rule, path_of, wildcard
 from .shell.parser import LONGEST
 from .shell.patterns import Match, joined_by_wildcards
 from .tools import ToolFacts, facts
@@ -42,7 +42,6 @@ class ToolUse:
             value = given.get("command")
         self.is_odd: bool = value is not None and not isinstance(value, str)
         self.content: str = value if isinstance(value, str) else ""
-        self.is_too_long: bool = len(self.content) > LONGEST
         self.commands: CommandUse | None = None
         self.paths: FileUse | None = None
         if self.facts.kind == "command":
@@ -60,58 +59,43 @@ class ToolUse:
             return Finding(Match.YES)
         if named and rule.matches_parameter(self.given):
             return Finding(Match.YES, str(rule.content))
-        if rule.path is not None:
+        if path_of(rule) is not None:
             if self.paths is not None:
                 return self.paths.match_path(rule, behavior)
             return self.commands.match_path(rule) if self.commands else NO_MATCH
-        return self._match_content(rule) if named else NO_MATCH
-
-    def _match_content(self, rule: Rule) -> Finding:
-        if self.commands is not None:
-            return self.commands.match(rule)
-        if self.is_too_long or self.is_odd:
-            return Finding(Match.MAYBE, self.content)
-        look = {
-            "fetch": self._match_host,
-            "agent": self._match_agent,
-            "skill": self._match_skill,
-        }.get(self.facts.kind)
-        return NO_MATCH if look is None else look(rule)
-
-    def _match_host(self, rule: Rule) -> Finding:
-        if rule.domain is None:
+        if not named:
             return NO_MATCH
-        url = self.content
-        if any(host_matches(rule.domain, host) for host in _hosts_in(url)):
-            return Finding(Match.YES, url)
-        return NO_MATCH if _plain_host(url) else Finding(Match.MAYBE, url)
+        return self.commands.match(rule) if self.commands else self._match_text(rule)
 
-    def _match_agent(self, rule: Rule) -> Finding:
-        assert rule.content is not None
-        name = self.content or "general-purpose"
-        caught = wildcard(rule.content).fullmatch(name)
-        return Finding(Match.YES, name) if caught else NO_MATCH
-
-    def _match_skill(self, rule: Rule) -> Finding:
-        assert rule.content is not None
-        name = self._skill_name()
-        caught = wildcard(_OPEN_END.sub("", rule.content)).fullmatch(name)
-        caught = caught or wildcard(rule.content).fullmatch(self._skill_text())
-        return Finding(Match.YES, name) if caught else NO_MATCH
+    def _match_text(self, rule: Rule) -> Finding:
+        """Whether a rule matches a host, an agent or a skill."""
+        text, kind, pattern = self.content, self.facts.kind, rule.content or ""
+        if len(text) > LONGEST or self.is_odd:
+            return Finding(Match.MAYBE, text)
+        if kind == "fetch" and rule.domain is not None:
+            if any(host_matches(rule.domain, host) for host in _hosts_in(text)):
+                return Finding(Match.YES, text)
+            return NO_MATCH if _plain_host(text) else Finding(Match.MAYBE, text)
+        caught = None
+        if kind == "agent":
+            text = text or "general-purpose"
+            caught = wildcard(pattern).fullmatch(text)
+        elif kind == "skill":
+            text = self._skill_name()
+            caught = wildcard(_OPEN_END.sub("", pattern)).fullmatch(text)
+            caught = caught or wildcard(pattern).fullmatch(self._skill_text())
+        return Finding(Match.YES, text) if caught else NO_MATCH
 
     # --- rules that allow ------------------------------------------------------------------------
 
     def allowed(self, rules: Sequence[Rule]) -> Verdict:
         """Find the rule that allows this."""
-        verdict = next(
-            (
-                Verdict(rule, "every use of the tool is allowed")
-                for rule in rules
-                if rule.for_every_use and rule.surely_names(self.tool)
-            ),
-            None,
-        )
-        verdict = verdict or self._allowed_content(rules)
+        whole = (it for it in rules if it.for_every_use and it.surely_names(self.tool))
+        looked_at = self.paths or self.commands
+        if (rule := next(whole, None)) is not None:
+            verdict = Verdict(rule, "every use of the tool is allowed")
+        else:
+            verdict = looked_at.allowed(rules) if looked_at else self._allowed_text(rules)
         if verdict.rule is not None and (why_not := self.why_always_ask()):
             return Verdict(None, why_not)
         return verdict
@@ -125,44 +109,27 @@ class ToolUse:
         looked_at = self.paths or self.commands
         return "" if looked_at is None else looked_at.why_always_ask()
 
-    def _allowed_content(self, rules: Sequence[Rule]) -> Verdict:
-        if self.commands is not None:
-            return self.commands.allowed(rules)
-        if self.paths is not None:
-            return self.paths.allowed(rules)
-        if self.is_too_long:
-            return Verdict(None, "it is too long")
-        look = {
-            "fetch": self._allowed_host,
-            "agent": self._allowed_exactly,
-            "skill": self._allowed_skill,
-        }.get(self.facts.kind)
-        return Verdict(None, "no rule allows it") if look is None else look(rules)
-
-    def _allowed_exactly(self, rules: Sequence[Rule]) -> Verdict:
-        for rule in scoped(rules, self.tool):
-            if rule.content == self.content:
-                return Verdict(rule, "exactly this one is allowed")
-        return Verdict(None, "no rule allows it")
-
-    def _allowed_host(self, rules: Sequence[Rule]) -> Verdict:
-        host = _plain_host(self.content)
+    def _allowed_text(self, rules: Sequence[Rule]) -> Verdict:
+        """Find the rule that allows a host, an agent or a skill."""
+        kind = self.facts.kind
+        host = _plain_host(self.content) if kind == "fetch" else ""
         if host is None:
             return Verdict(None, "it is not clear which host the URL leads to")
+        if len(self.content) > LONGEST:
+            return Verdict(None, "it is too long")
         for rule in scoped(rules, self.tool):
-            if rule.domain is not None and host_matches(rule.domain, host):
+            if kind == "fetch" and rule.domain is not None and host_matches(rule.domain, host):
                 return Verdict(rule, f"the host {host} is allowed")
-        return Verdict(None, f"no rule allows the host {host}")
-
-    def _allowed_skill(self, rules: Sequence[Rule]) -> Verdict:
-        text = self._skill_text()
-        for rule in scoped(rules, self.tool):
-            assert rule.content is not None
-            start = _OPEN_END.sub("", rule.content)
-            is_open = start != rule.content and (text == start or text.startswith(f"{start} "))
-            if text == rule.content or is_open:
+            if kind == "agent" and rule.content == self.content:
+                return Verdict(rule, "exactly this one is allowed")
+            if kind == "skill" and self._is_skill(rule.content or ""):
                 return Verdict(rule, "this skill is allowed")
-        return Verdict(None, "no rule allows this skill")
+        return Verdict(None, f"no rule allows the host {host}" if host else "no rule allows it")
+
+    def _is_skill(self, pattern: str) -> bool:
+        text, start = self._skill_text(), _OPEN_END.sub("", pattern)
+        is_open = start != pattern and (text == start or text.startswith(f"{start} "))
+        return text == pattern or is_open
 
     def _skill_name(self) -> str:
         """Return the name as the CLI looks it up: without blanks around it, and without a slash."""

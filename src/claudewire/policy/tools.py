@@ -31,28 +31,22 @@ _FREE = (
     " ReportFindings ScheduleWakeup SendMessage SendUserFile TaskCreate TaskGet TaskList TaskOutput"
     " TaskStop TaskUpdate TodoWrite ToolSearch WaitForMcpServers"
 )
-_ASKING = "Artifact EnterWorktree ShareOnboardingGuide WebSearch Workflow"
+_ASKING = (
+    "Artifact AskUserQuestion EnterWorktree ExitPlanMode PowerShell ShareOnboardingGuide WebSearch"
+    " Workflow"
+)
 
 KNOWN_TOOLS: dict[str, ToolFacts] = {
-    "Bash": ToolFacts("command", "command"),
-    "Monitor": ToolFacts("command", "command"),
-    "PowerShell": ToolFacts(),
+    **dict.fromkeys(("Bash", "Monitor"), ToolFacts("command", "command")),
     "Read": ToolFacts("read", "file_path", asks=False),
     "NotebookRead": ToolFacts("read", "notebook_path", asks=False),
     "LSP": ToolFacts("read", "filePath", asks=False),
-    "Grep": ToolFacts("read", "path", asks=False, searches=True),
-    "Glob": ToolFacts("read", "path", asks=False, searches=True),
-    "LS": ToolFacts("read", "path", asks=False, searches=True),
-    "Edit": ToolFacts("edit", "file_path"),
-    "Write": ToolFacts("edit", "file_path"),
-    "MultiEdit": ToolFacts("edit", "file_path"),
+    **dict.fromkeys(("Grep", "Glob", "LS"), ToolFacts("read", "path", False, searches=True)),
+    **dict.fromkeys(("Edit", "Write", "MultiEdit"), ToolFacts("edit", "file_path")),
     "NotebookEdit": ToolFacts("edit", "notebook_path"),
     "WebFetch": ToolFacts("fetch", "url"),
-    "Agent": ToolFacts("agent", "subagent_type", asks=False),
-    "Task": ToolFacts("agent", "subagent_type", asks=False),
+    **dict.fromkeys(("Agent", "Task"), ToolFacts("agent", "subagent_type", asks=False)),
     "Skill": ToolFacts("skill", "skill"),
-    "AskUserQuestion": ToolFacts(),
-    "ExitPlanMode": ToolFacts(),
     **{name: ToolFacts(asks=False) for name in _FREE.split()},
     **{name: ToolFacts() for name in _ASKING.split()},
 }

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
     from ..approvals import Inbox
     from ..options import OptionsDict, OptionsWithoutOutput
-    from ..policy import Explanation
+    from ..policy import ToolReach
     from .watchdog import Waiting
 
 AnswerT = TypeVar("AnswerT")
@@ -132,8 +132,8 @@ class SessionFacts:
         """The last events without a turn: bad lines, messages between turns."""
         return tuple(self._core.notices)
 
-    def explain_permissions(self) -> Explanation:
-        """Explain which tools can reach a person, and which rules have no effect."""
+    def explain_permissions(self) -> dict[str, ToolReach]:
+        """Explain which tools can reach a person."""
         from .reachability import explain_options  # it loads the grammar of rules
 
         return explain_options(self.options)

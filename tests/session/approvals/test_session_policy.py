@@ -15,7 +15,7 @@ from tests.session.approvals.spying import Played, make, play
 import claudewire
 from claudewire.approvals import ApprovalRequest, PermissionRequest
 from claudewire.errors import OptionsError
-from claudewire.policy import Explanation, JsonLinesAudit, Policy
+from claudewire.policy import JsonLinesAudit, Policy, ToolReach
 from claudewire.session import Session
 from claudewire.testing import Chat
 
@@ -259,27 +259,16 @@ def test_handler_without_a_parameter_is_an_error() -> None:
 # --- explaining ----------------------------------------------------------------------------------
 
 
-def explained(**changes: Any) -> Explanation:
+def explained(**changes: Any) -> dict[str, ToolReach]:
     return Session(options(**changes)).explain_permissions()
 
 
 def test_session_explains_which_tools_reach_a_person() -> None:
     policy = Policy(**RULES, default="deny")
     it = explained(policy=policy, allowed_tools=["Read", "WebFetch"], approver="inbox")
-    assert it.reaches("Bash") == "sometimes"
-    assert (it.reaches("WebFetch"), it.reaches("WebSearch")) == ("never", "never")
-    assert it.reaches("AskUserQuestion") == "always"
-    assert it.notes == ()
-    assert "the CLI allows it by itself (allowed_tools)" in str(it)
+    assert it["Bash"].reaches == "sometimes"
+    assert (it["WebFetch"].reaches, it["WebSearch"].reaches) == ("never", "never")
+    assert it["AskUserQuestion"].reaches == "always"
+    assert it["WebFetch"].why == "the CLI allows it by itself (allowed_tools)"
     it = explained(builtin_tools=["Read", "Bash"], approver="inbox")
-    assert [reach.tool for reach in it.tools] == ["Read", "Bash"]
-
-
-def test_session_explains_missing_handlers_and_servers() -> None:
-    missing = "no handler is registered for {}s, so the answer will be no"
-    assert explained().notes == tuple(map(missing.format, ("permission", "question", "plan")))
-    servers = {"crm": {"command": "serve"}}
-    assert explained(policy=BrokenPolicy(), mcp_servers=servers, approver="inbox").notes == (
-        "a policy that cannot be explained decides before a person is asked",
-        "about tools of MCP servers the CLI asks each time, unless a rule allows them",
-    )
+    assert [*it] == ["Read", "Bash"]

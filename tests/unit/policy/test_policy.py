@@ -10,7 +10,7 @@ import pytest
 
 from claudewire.errors import OptionsError
 from claudewire.policy import Decision, Policy, Rule
-from claudewire.policy.policy import MODES
+from claudewire.policy.settings import MODES
 
 from .evasions import cases
 
@@ -695,6 +695,13 @@ def test_skills_are_decided_by_name_and_arguments() -> None:
 )
 def test_rule_for_one_tool_allows_no_other(rule: str, tool: str, given: dict[str, Any]) -> None:
     assert make(rule).decide(tool, given).behavior == "ask"
+
+
+@pytest.mark.parametrize("program", ["$X/cd", '"$X"/cd', "`x`/cd", "/tmp/cd", "./cd"])
+def test_program_called_cd_needs_a_rule(program: str) -> None:
+    policy = Policy(["Bash(ls:*)"], cwd="/work", home="/home/me", realpath=str)
+    assert policy.decide("Bash", {"command": "ls; cd ."}).allows
+    assert not policy.decide("Bash", {"command": f"ls; {program} ."}).allows
 
 
 # --- decisions that are remembered ----------------------------------------------------------------

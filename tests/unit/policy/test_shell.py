@@ -169,14 +169,6 @@ def test_uncertain_script_is_doubted(text: str, doubt: str) -> None:
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ("f() { a; }; b", "a b"),
-        ("f ( ) ( a )\nb", "a b"),
-        ("f()\n\n# what it does\nif a; then b; fi > c && d", "a b d"),
-        ("function f { a | b; }; c", "a b c"),
-        ("function f() { a; }; b", "a b"),
-        ("function f\n{ a; }\nb", "a b"),
-        ("coproc a; b", "a b"),
-        ("coproc { a; b; } && c", "a b c"),
         ("[[ -v a ]] && b", "[[ b"),
         ("[[ a == b || -v c ]]; d", "[[ [[ d"),
         ("a+=b c; d", "c d"),

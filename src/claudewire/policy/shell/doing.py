@@ -6,6 +6,7 @@ which files the command opens, which commands it runs, and whether it runs code 
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -120,10 +121,8 @@ class Doing:
         """Note words that code gets which is not read: each may name a file."""
         words = list(words)
         self.told.append(" ".join(word.text for word in words))
-        for word in words:
-            for text, whole in pieces(word):
-                part = word if text == word.text else part_of(word, text)
-                self.open(Opened(part, Match.YES, writes, below, whole=whole))
+        for part, whole in (it for word in words for it in pieces(word)):
+            self.open(Opened(part, Match.YES, writes, below, whole=whole))
 
     def run(self, file: Word) -> None:
         """Note a file of code that is run."""
@@ -188,16 +187,18 @@ def part_of(word: Word, text: str) -> Word:
     return Word(word.raw, text, static=False, head=head, single=word.single)
 
 
-def pieces(word: Word) -> Iterator[tuple[str, bool]]:
+def pieces(word: Word) -> Iterator[tuple[Word, bool]]:
     """Yield possible paths in a word, and whether each is certain, if it is a path at all.
 
     These are the word itself, the rest after an option, an `=`, `@`, `:` or comma, and the words in
     it, if it holds several.
     """
-    text = word.text
-    yield text, True
-    if not word.static:
-        return
+    yield word, True
+    if word.static:
+        yield from ((part_of(word, text), whole) for text, whole in _parts(word.text))
+
+
+def _parts(text: str) -> Iterator[tuple[str, bool]]:
     parts = re.split(r"[=@:,<;]", text)
     if len(parts) > 1:
         yield from ((part.strip("\"'"), True) for part in parts if part.strip("\"'"))
@@ -249,9 +250,9 @@ def _git_paths(word: Word) -> Iterator[Opened]:
 
 # --- the tables of the kinds ----------------------------------------------------------------------
 
-_WITHOUT_OPTIONS = names_in("code find xargs env sed test printf tar")
+_WITHOUT_OPTIONS = names_in("code find xargs sed test printf tar")
 """Kinds that read their options by themselves."""
-_STOP_AT_OPERANDS = names_in("sub then then1 script shell awk source")
+_STOP_AT_OPERANDS = names_in("sub then then1 env script shell awk source")
 _REFUSE_END = names_in("sub args project targets task build format")
 """Kinds that may pass on what stands behind `--`."""
 _TAKE_CODE = names_in("script shell targets sed awk")
@@ -277,6 +278,7 @@ _ALWAYS_WRITES = names_in("black isort pyupgrade pint rustfmt") | {"cargo fmt", 
 _CUTS = names_in("-c -o -b --bytes --count --only-matching")
 """Options with which a filter prints something else than whole lines."""
 _FIND_RUNS = names_in("-exec -execdir -ok -okdir")
+_FIND_ACTS = re.compile(r"-(?:exec|ok)(?:dir)?$|-(?:delete|print|ls)")
 _FIND_VALUED = names_in("""
     -name -iname -path -ipath -wholename -regex -iregex -type -maxdepth -mindepth -size -mtime
     -mmin -ctime -cmin -atime -amin -newer -perm -user -group -links -printf -inum -regextype
@@ -315,17 +317,18 @@ class _Reader:
     def _of_sub(self) -> None:
         if self.name == "git":
             self._check_settings(map(_start, self.values.get("-c", [])))
-        if self.operands:
-            self.doing.named = (*map(_literal, self.name.split()), *self.operands)
-            name = f"{self.name} {self.operands[0].text}"
-            found = KNOWN.get(name) if self.operands[0].static else None
-            if any(re.match(r"\w[\w+.-]*::", it.text) for it in self.operands):
-                self.doing.doubt("a transport may run a program")
-            if found is not None:
-                self.read(found, tuple(self.operands[1:]))
-            else:
-                self.doing.doubt(f"the command `{name}` is not known: {remedy(name)}")
-                self.doing.pass_on(self.operands[1:], below="**")
+        if not self.operands:
+            return
+        self.doing.named = (*map(_literal, self.name.split()), *self.operands)
+        first, *rest = self.operands
+        name = f"{self.name} {first.text}"
+        if any(re.match(r"\w[\w+.-]*::", it.text) for it in self.operands):
+            self.doing.doubt("a transport may run a program")
+        if first.static and (found := KNOWN.get(name)) is not None:
+            self.read(found, tuple(rest))
+        else:
+            self.doing.doubt(f"the command `{name}` is not known: {remedy(name)}")
+            self.doing.pass_on(rest, below="**")
 
     # --- options ---------------------------------------------------------------------------------
 
@@ -433,9 +436,8 @@ class _Reader:
             doing.run(value)
         elif sign in ("?", "&"):
             folder = sign == "&"
-            for text, whole in pieces(value):
-                part = value if text == value.text else part_of(value, text)
-                writes = Match.MAYBE if folder else Match.NO
+            writes = Match.MAYBE if folder else Match.NO
+            for part, whole in pieces(value):
                 doing.open(Opened(part, Match.YES, writes, "**" if folder else "", whole=whole))
             if "%output" in value.text:
                 doing.doubt("its output goes to a file that a text names")
@@ -444,8 +446,7 @@ class _Reader:
 
     def _of_text(self) -> None:
         if self.name == "git ls-files":
-            named = [it for word in self.operands for it in _git_paths(word)]
-            self.doing.lists = named or [Opened(HERE, below="**")]
+            self.doing.lists = self._git_paths() or [Opened(HERE, below="**")]
         elif self.name == "cd":
             self.doing.lists = []
 
@@ -475,22 +476,20 @@ class _Reader:
                 self.doing.sets.append(Assignment(name, value))
 
     def _of_read(self) -> None:
+        self.looks = "**" if self.row.kind in ("look", "build") else self.looks
         for word in self.operands:
             self.doing.read(word, self.looks)
-        self.doing.filters = not self.operands and self.name in ("head", "sort", "tail", "uniq")
-        self.doing.filters &= not self.flags & _CUTS
+        is_plain = not self.operands and not self.flags & _CUTS
+        self.doing.filters = is_plain and self.name in ("head", "sort", "tail", "uniq")
 
-    def _of_look(self) -> None:
-        self.looks = "**"
-        self._of_read()
+    _of_look = _of_read
 
     def _of_write(self) -> None:
-        self._of_mark()
-        self.doing.written = True
-
-    def _of_mark(self) -> None:
         for word in self.operands:
             self.doing.write(word, self.looks)
+        self.doing.written = self.row.kind == "write"
+
+    _of_mark = _of_write
 
     def _of_inout(self) -> None:
         for word in self.operands[1:]:
@@ -531,18 +530,15 @@ class _Reader:
         archives = [*self.values.get("-f", []), *self.values.get("--file", [])]
         if any(not it.static or ":" in it.text for it in archives):
             self.doing.doubt("the archive may be on another machine")
-        self.doing.written = bool(self.flags & {"-c", "-r", "--create", "-x", "--extract"})
-        if self.flags & {"-c", "-r", "--create"}:
-            for word in archives:
-                self.doing.write(word)
-            for word in self.operands:
-                self.doing.read(word, "**")
-                self.doing.read(part_of(word, word.text.lstrip("@")))
-        else:
-            for word in archives:
-                self.doing.read(word)
-            if self.doing.written:
-                self.doing.write(HERE, "**")
+        packs, unpacks = self.flags & {"-c", "-r", "--create"}, self.flags & {"-x", "--extract"}
+        self.doing.written = bool(packs or unpacks)
+        for word in archives:
+            (self.doing.write if packs else self.doing.read)(word)
+        for word in self.operands if packs else []:
+            self.doing.read(word, "**")
+            self.doing.read(part_of(word, word.text.lstrip("@")))
+        if unpacks:
+            self.doing.write(HERE, "**")
 
     def _of_unzip(self) -> None:
         for word in self.operands[:1]:
@@ -577,7 +573,8 @@ class _Reader:
             for it in belows
         ]
         if self.name == "git grep":
-            found = [it for word in files for it in _git_paths(word)] or found
+            self.operands = files
+            found = self._git_paths() or found
         for it in found if "--files" not in self.flags else []:
             self.doing.open(it)
         names = {"-l", "-L", "--files-with-matches", "--files", "--name-only"} & self.flags
@@ -662,10 +659,12 @@ class _Reader:
                 self.doing.write(part_of(word, word.text.rpartition("/")[2]))
                 self.doing.written = True
 
+    def _git_paths(self) -> list[Opened]:
+        return [it for word in self.operands for it in _git_paths(word)]
+
     def _of_revs(self) -> None:
-        for word in self.operands:
-            for it in _git_paths(word):
-                self.doing.open(it)
+        for it in self._git_paths():
+            self.doing.open(it)
         if "--name-only" in self.flags and self.name == "git diff":
             self.doing.lists = [Opened(HERE, below="**")]
 
@@ -678,9 +677,9 @@ class _Reader:
         if self.name == "git restore" and self.flags & {"-S", "--staged"}:
             return
         is_clean = self.name == "git clean" and not self.flags & {"-n", "--dry-run"}
-        for word in [*self.operands, *([HERE] if is_clean and not self.operands else [])]:
-            for it in _git_paths(word):
-                self.doing.open(it._replace(writes=Match.YES, below="**"))
+        self.operands = self.operands or ([HERE] if is_clean else [])
+        for it in self._git_paths():
+            self.doing.open(it._replace(writes=Match.YES, below="**"))
 
     def _of_patch(self) -> None:
         for word in self.operands:
@@ -726,15 +725,12 @@ class _Reader:
 
     def _of_env(self) -> None:
         words = self.operands
-        while words and words[0].static and re.fullmatch(r"-|-i|--|-u|-u\w+", words[0].text):
-            del words[: 2 if words[0].text == "-u" else 1]
-        while words and (found := re.match(r"(\w+)=", _start(words[0]))) is not None:
-            value = part_of(words[0], words[0].text[found.end() :])
-            self.doing.sets.append(Assignment(found[1], value))
+        while words and (found := re.match(r"(\w+)=|-$", _start(words[0]))) is not None:
+            if found[1]:
+                value = part_of(words[0], words[0].text[found.end() :])
+                self.doing.sets.append(Assignment(found[1], value))
             del words[0]
-        if words and words[0].text.startswith("-"):
-            self._unknown(words[0].text)
-        elif words:
+        if words:
             self.doing.inner.append(tuple(words))
 
     def _of_xargs(self) -> None:
@@ -779,8 +775,7 @@ class _Reader:
                 self.doing.doubt("it runs code that is not on the line", code=True)
         elif not self.flags & _ASK_VERSION:
             self.doing.doubt("it runs code from its input", code=True)
-        else:
-            self.doing.runs = True
+        self.doing.runs = True
 
     def _run_module(self, module: Word) -> None:
         row = KNOWN.get(module.text)
@@ -831,17 +826,14 @@ class _Reader:
 
     def _of_build(self) -> None:
         self._of_project()
-        self._of_look()
+        self._of_read()
 
 
 def _found_name(words: list[Word]) -> str:
     """Return the pattern of the names that `find` finds; `**` is any path."""
-    texts = [it.text for it in words]
     # A test counts only for the actions behind it.
-    acts = (
-        i for i, it in enumerate(texts) if it in _FIND_RUNS or re.match("-(?:delete|print|ls)", it)
-    )
-    texts = texts[: next(acts, None)]
+    tests = itertools.takewhile(lambda it: not _FIND_ACTS.match(it.text), words)
+    texts = [it.text for it in tests]
     names = [words[i + 1] for i, it in enumerate(texts[:-1]) if it in ("-name", "-iname")]
     one = len(names) == 1 and not {"-o", "-or", "!", "-not", ","} & {*texts}
     plain = one and names[0].static and not re.search(r"[\[\\/]", names[0].text)

@@ -24,6 +24,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 Rows = tuple[tuple[str, str, str], ...]
+Program = tuple[str, *Rows]
+"""The options of all subcommands, then a row for each."""
 
 _COMMON = (
     "--verbose --quiet --silent --force --dry-run --color= --no-color --debug --yes --all --list"
@@ -118,7 +120,7 @@ _TOOLS: Rows = (
     ("sudo doas", "then", "-nEHS -u# -g#"),
     ("npx bunx pnpx", "then", "-y --no-install --bun"),
     ("uvx", "then", "--from# --with#"),
-    ("env", "env", ""),
+    ("env", "env", "! -i -u#"),
     ("xargs", "xargs", ""),
     ("sh bash dash zsh", "shell", "-euxlc -o#"),
     ("source .", "source", ""),
@@ -177,77 +179,53 @@ _RUNNERS: Rows = (
 )  # fmt: skip
 
 _INSTALLING = "install i add remove uninstall update upgrade lock sync"
-_COMPOSE: tuple[str, Rows] = (
+_COMPOSE: Program = (
     "--build --detach --remove-orphans --volumes --follow --tail= --no-deps --force-recreate --wait"
     " --services --since# --scale# --no-build --rm --no-cache --pull --env# --user# --workdir#",
-    (
-        (
-            "up down ps logs stop start restart pull images top ls version rm kill",
-            "args",
-            "-dfvqat -n#",
-        ),
-        ("build", "args", "-q"),
-        ("exec run", "then1", "-itdT -e# -u# -w# -v& -p#"),
-    ),
-)
-_DOCKER_THINGS: tuple[str, Rows] = (
-    "--format# --filter#",
-    (("ls list prune inspect rm info df", "args", "-afqv"),),
-)
-
-_OF_PYTHON: tuple[str, Rows] = (
+    ("up down ps logs stop start restart pull images top ls version rm kill", "args",
+     "-dfvqat -n#"),
+    ("build", "args", "-q"),
+    ("exec run", "then1", "-itdT -e# -u# -w# -v& -p#"),
+)  # fmt: skip
+_DOCKER_THINGS: Program = (
+    "--format# --filter#", ("ls list prune inspect rm info df", "args", "-afqv")
+)  # fmt: skip
+_OF_PYTHON: Program = (
     "--upgrade --user --no-deps --editable# --requirement< --no-cache-dir --force-reinstall"
     " --pre --dev --no-dev --system --group# --extra# --all-extras --frozen --locked --python#"
     " --only# --index-url# --no-root --without# --no-interaction --outdated --tree"
     " --break-system-packages",
-    (
-        (
-            f"{_INSTALLING} list freeze show check search debug index compile tree version init"
-            " build export graph venv fmt lint test",
-            "project",
-            "! -UqIDnovlf -e# -r< -c< -t& -P# -G#",
-        ),
-        ("run", "then", ""),
-    ),
-)
-
-_OF_JS: tuple[str, Rows] = (
+    (f"{_INSTALLING} list freeze show check search debug index compile tree version init build"
+     " export graph venv fmt lint test", "project", "! -UqIDnovlf -e# -r< -c< -t& -P# -G#"),
+    ("run", "then", ""),
+)  # fmt: skip
+_OF_JS: Program = (
     "--any --save-dev --save --dev --global --production --no-audit --no-fund"
     " --legacy-peer-deps --omit# --workspace# --workspaces --prefer-offline --ignore-scripts"
     " --json --no-save --prod --save-exact --frozen-lockfile --immutable --if-present --watch="
     " --coverage= --port# --fix --filter# --recursive --depth# --ci --host= --hot --bail"
     " --latest",
-    (
-        (
-            "test t start stop run run-script lint typecheck format check dev build preview",
-            "task",
-            "! -wsr -C^ -p#",
-        ),
-        (f"{_INSTALLING} ci rm up dedupe prune rebuild link audit", "project", "! -DgSEPyrW -w#"),
-        ("ls list outdated view info why root bin version versions licenses", "args", "-agl"),
-        ("exec dlx x", "then", "-yr"),
-        ("init", "none", "-y"),
-    ),
-)
+    ("test t start stop run run-script lint typecheck format check dev build preview", "task",
+     "! -wsr -C^ -p#"),
+    (f"{_INSTALLING} ci rm up dedupe prune rebuild link audit", "project", "! -DgSEPyrW -w#"),
+    ("ls list outdated view info why root bin version versions licenses", "args", "-agl"),
+    ("exec dlx x", "then", "-yr"),
+    ("init", "none", "-y"),
+)  # fmt: skip
 _THINGS = ("container", "image", "volume", "network", "system")
 _GH_THINGS = ("pr", "issue", "run", "workflow", "repo", "release", "auth", "search")
-_OF_GH: tuple[str, Rows] = (
+_OF_GH: Program = (
     "--json# --jq# --limit# --state# --author# --label# --search# --title# --body# --base#"
     " --head# --assignee# --reviewer# --repo# --branch# --workflow# --comments --draft --fill"
     " --squash --merge --rebase --delete-branch --auto --approve --comment --request-changes"
     " --web --log --body-file< --log-failed --exit-status --failed --name-only --patch --watch"
     " --language#",
-    (
-        (
-            "list status view diff checks create edit comment review merge close reopen ready"
-            " checkout watch rerun cancel code prs issues repos commits",
-            "paths",
-            "-adfmrswc -R# -L# -t# -b# -B# -H# -l# -F? -q#",
-        ),
-    ),
-)
+    ("list status view diff checks create edit comment review merge close reopen ready checkout"
+     " watch rerun cancel code prs issues repos commits", "paths",
+     "-adfmrswc -R# -L# -t# -b# -B# -H# -l# -F? -q#"),
+)  # fmt: skip
 
-_SUBCOMMANDS: dict[str, tuple[str, Rows]] = {
+_SUBCOMMANDS: dict[str, Program] = {
     "git": (
         "--oneline --graph --decorate= --stat= --since# --until# --after# --before# --author#"
         " --grep# --format= --pretty= --name-only --name-status --abbrev-commit --follow --reverse"
@@ -264,75 +242,71 @@ _SUBCOMMANDS: dict[str, tuple[str, Rows]] = {
         " --single-branch --include-untracked --update --get --get-all --global --local"
         " --show-origin --is-inside-work-tree --count --always --heads --index --stage --show-stash"
          " --files-with-matches --line-number",
-        (
-            ("status", "text", "-sbuvz --branch"),
-            ("log shortlog reflog", "revs", "! -pusnzgi -n# -U# -L? -S# -G# -#"),
-            ("show", "revs", "! -pusqzm -n# -U#"),
-            ("diff", "revs", "! -puwbzRWM -U# -S# -G#"),
-            ("blame", "revs", "! -lstfewCMn -L#"),
-            ("rev-parse", "text", "-q"),
-            ("merge-base rev-list describe show-ref for-each-ref check-ignore", "text", "-nqv -#"),
-            ("ls-files ls-tree", "text", "-comdsuzrtl"),
-            ("branch", "text", "-avrdDmMf -u#"),
-            ("tag", "text", "-alfdn -m#"),
-            ("remote", "args", "-v"),
-            ("config", "config", "-l"),
-            ("stash", "changes", "-upqa -m#"),
-            ("add stage", "paths", "-ANunpfv"),
-            ("commit", "paths", "-aqvspnS -m# -F< -C# -c#"),
-            ("reset", "paths", "-qNp"),
-            ("checkout switch", "changes", "-bBcCfqtdlm"),
-            ("restore", "changes", "-SWqp -s# --source#"),
-            ("rm mv", "changes", "-rfnqk"),
-            ("clean", "changes", "-fdxXnqi -e#"),
-            ("apply am", "patch", "-3Rv -p#"),
-            ("merge", "args", "-qnv -m# -X#"),
-            ("rebase", "args", "! -qvf"),
-            ("cherry-pick revert", "args", "-nex -m# -X#"),
-            ("fetch", "args", "! -pqvtfa -j#"),
-            ("pull", "args", "! -qvpr"),
-            ("push", "args", "! -ufqvdn"),
-            ("ls-remote", "args", "! -thqv"),
-            ("clone", "clone", "! -qvn -b# --branch#"),
-            ("init", "mark", "-q -b# --initial-branch#"),
-            ("grep", "search", "! -niEFPwclLhHoIvWpq -A# -B# -C# -e# -m#"),
-            ("cat-file", "revs", "-ptse"),
-            ("hash-object", "paths", "-w -t#"),
-            ("gc fsck version help", "text", "-q --auto"),
-            ("worktree submodule bisect", "sub", ""),
-        ),
+        ("status", "text", "-sbuvz --branch"),
+        ("log shortlog reflog", "revs", "! -pusnzgi -n# -U# -L? -S# -G# -#"),
+        ("show", "revs", "! -pusqzm -n# -U#"),
+        ("diff", "revs", "! -puwbzRWM -U# -S# -G#"),
+        ("blame", "revs", "! -lstfewCMn -L#"),
+        ("rev-parse", "text", "-q"),
+        ("merge-base rev-list describe show-ref for-each-ref check-ignore", "text", "-nqv -#"),
+        ("ls-files ls-tree", "text", "-comdsuzrtl"),
+        ("branch", "text", "-avrdDmMf -u#"),
+        ("tag", "text", "-alfdn -m#"),
+        ("remote", "args", "-v"),
+        ("config", "config", "-l"),
+        ("stash", "changes", "-upqa -m#"),
+        ("add stage", "paths", "-ANunpfv"),
+        ("commit", "paths", "-aqvspnS -m# -F< -C# -c#"),
+        ("reset", "paths", "-qNp"),
+        ("checkout switch", "changes", "-bBcCfqtdlm"),
+        ("restore", "changes", "-SWqp -s# --source#"),
+        ("rm mv", "changes", "-rfnqk"),
+        ("clean", "changes", "-fdxXnqi -e#"),
+        ("apply am", "patch", "-3Rv -p#"),
+        ("merge", "args", "-qnv -m# -X#"),
+        ("rebase", "args", "! -qvf"),
+        ("cherry-pick revert", "args", "-nex -m# -X#"),
+        ("fetch", "args", "! -pqvtfa -j#"),
+        ("pull", "args", "! -qvpr"),
+        ("push", "args", "! -ufqvdn"),
+        ("ls-remote", "args", "! -thqv"),
+        ("clone", "clone", "! -qvn -b# --branch#"),
+        ("init", "mark", "-q -b# --initial-branch#"),
+        ("grep", "search", "! -niEFPwclLhHoIvWpq -A# -B# -C# -e# -m#"),
+        ("cat-file", "revs", "-ptse"),
+        ("hash-object", "paths", "-w -t#"),
+        ("gc fsck version help", "text", "-q --auto"),
+        ("worktree submodule bisect", "sub", ""),
     ),
-    "git worktree": ("", (("list prune remove", "args", "-fv --porcelain"),)),
-    "git bisect": ("", (("start good bad reset log skip", "args", ""),)),
-    "git submodule": ("", (("update init status sync", "args", "-q --init --recursive --remote"),)),
-    "gh": ("", (
+    "git worktree": ("", ("list prune remove", "args", "-fv --porcelain")),
+    "git bisect": ("", ("start good bad reset log skip", "args", "")),
+    "git submodule": ("", ("update init status sync", "args", "-q --init --recursive --remote")),
+    "gh": ("",
         ("pr issue run workflow repo release auth search", "sub", ""),
         ("api", "args", "-X# -H# -q# -f# -F? --method# --header# --jq# --field? --raw-field#"
          " --input< --paginate"),
-    )),
+    ),
     **{f"gh {it}": _OF_GH for it in _GH_THINGS},
     "docker": (
         "--format# --filter# --tail# --follow --no-trunc --since# --until# --no-stream --rm --name#"
         " --env# --env-file< --volume& --mount& --network# --user# --workdir# --publish# --detach"
         " --platform# --interactive --tty --tag# --file: --no-cache --build-arg# --target# --pull",
-        (
-            ("ps images logs inspect info version stats top port diff history search pull push tag"
-             " stop start restart rm rmi kill pause unpause wait", "args", "-afqtsv -n#"),
-            ("container image volume network system", "sub", ""),
-            ("compose", "sub", "-f: -p# --profile# --project-directory^"),
-            ("exec", "then1", "-itd -e# -u# -w#"),
-            ("run", "then1", "! -itdPq -e# -u# -w# -p# -v& -h# -m#"),
-            ("build", "build", "-q -t# -f:"),
-            ("cp", "copy", "-aqL"),
-        ),
+        ("ps images logs inspect info version stats top port diff history search pull push tag"
+         " stop start restart rm rmi kill pause unpause wait", "args", "-afqtsv -n#"),
+        ("container image volume network system", "sub", ""),
+        ("compose", "sub", "-f: -p# --profile# --project-directory^"),
+        ("exec", "then1", "-itd -e# -u# -w#"),
+        ("run", "then1", "! -itdPq -e# -u# -w# -p# -v& -h# -m#"),
+        ("build", "build", "-q -t# -f:"),
+        ("cp", "copy", "-aqL"),
     ),
     **{f"docker {it}": _DOCKER_THINGS for it in _THINGS},
     "docker compose": _COMPOSE,
     "docker-compose": _COMPOSE,
-    "coverage": ("", (
+    "coverage": ("",
         ("run", "script", "! -apm: --source# --branch --append --omit# --include#"),
         ("report html xml json combine erase", "args", "-m -i --show-missing --fail-under#"),
-    )),
+    ),
     **dict.fromkeys(("npm", "pnpm", "yarn", "bun"), _OF_JS),
     "cargo": (
         "--any --release --workspace --all-features --no-default-features --features# --package#"
@@ -340,29 +314,27 @@ _SUBCOMMANDS: dict[str, tuple[str, Rows]] = {
         " --target-dir# --locked --offline --frozen --no-run --no-fail-fast --message-format# --fix"
         " --allow-dirty --check --doc --no-deps --open --dev --profile# --jobs# --exclude#"
          " --depth#",
-        (
-            (f"{_INSTALLING} build b test t run r check c clippy doc bench tree metadata fetch"
-             " clean publish package search nextest outdated init new", "project", "! -vqr -p# -j#"
-              " -F#"),
-            ("fmt", "format", "-v -p#"),
-        ),
+        (f"{_INSTALLING} build b test t run r check c clippy doc bench tree metadata fetch"
+         " clean publish package search nextest outdated init new", "project", "! -vqr -p# -j#"
+          " -F#"),
+        ("fmt", "format", "-v -p#"),
     ),
-    "go": ("1word", (
+    "go": ("1word",
         ("build test run vet mod get install list version env doc clean work", "project", "! -v -x"
          " -n -a -u -race -cover -short -json -run# -bench# -benchmem -count# -timeout# -o> -mod#"
          " -tags# -coverprofile> -trimpath -failfast -parallel# -p# -m"),
         ("fmt", "format", "-n -x"),
-    )),
-    "uv": (_OF_PYTHON[0], (
+    ),
+    "uv": (_OF_PYTHON[0],
         ("run", "then", "! -qp --with# --no-sync --active --env-file<"),
         ("pip tool", "sub", ""),
-        *_OF_PYTHON[1],
-    )),
+        *_OF_PYTHON[1:],
+    ),
     **dict.fromkeys(("pip", "uv pip", "uv tool", "poetry", "pipenv"), _OF_PYTHON),
-    "bundle": ("", (
+    "bundle": ("",
         (f"{_INSTALLING} check list show outdated", "project", "-j#"),
         ("exec", "then", ""),
-    )),
+    ),
 }  # fmt: skip
 
 
@@ -406,7 +378,7 @@ KNOWN: dict[str, Row] = {
     for name in names.split()
 }
 """Rows by the name of their program, or by program and subcommand."""
-for _program, (_shared, _rows) in _SUBCOMMANDS.items():
+for _program, (_shared, *_rows) in _SUBCOMMANDS.items():
     for _names, _kind, _options in _rows:
         for _name in _names.split():
             _key = f"{_program} {_name}"

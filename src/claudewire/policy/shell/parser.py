@@ -31,10 +31,13 @@ _FUNCTION = re.compile(r"[ \t]*\([ \t]*\)")
 _MISREAD = re.compile(r"[^\x00-\x7f][\\`|{}]")
 """In some locales the second byte of a character may be one of these."""
 _ENDERS = {"then", "elif", "else", "fi", "do", "done", "esac", "}"}
+_DEFINES = "defines a function, which may stand for any program"
 _REFUSED = {
-    "select": "a menu",
-    "always": "a block of zsh",
-    "foreach": "a loop of zsh",
+    "select": "has a menu, which is not analysed",
+    "always": "has a block of zsh, which is not analysed",
+    "foreach": "has a loop of zsh, which is not analysed",
+    "function": _DEFINES,
+    "coproc": "starts a coprocess",
 }
 BLANKS = " \t"
 ENDS_WORD = " \t\n;&|<>()"
@@ -91,16 +94,11 @@ def _joins_emoji(text: str, index: int) -> bool:
     return all(it and unicodedata.category(it) == "So" for it in (before, after))
 
 
-def old_ends(text: str, start: int) -> Iterator[int | None]:
-    """Yield where older shells see the end of a substitution; None if they see none, and stop.
+def old_end(text: str, pos: int, closing: str, *, comments: bool, level: int = 0) -> int | None:
+    """Return where older shells see the end of a substitution; None if they see none, and stop.
 
     They know no here-documents in it, and not all of them know comments.
     """
-    for comments in (False, True):
-        yield _old_end(text, start, ")", comments=comments, level=0)
-
-
-def _old_end(text: str, pos: int, closing: str, *, comments: bool, level: int) -> int | None:
     depth = 0
     while pos < len(text):
         char = text[pos]
@@ -114,7 +112,7 @@ def _old_end(text: str, pos: int, closing: str, *, comments: bool, level: int) -
             if level > DEEPEST:
                 return -1
             start = pos + 2 if opened == ")" else pos + 1
-            end = _old_end(text, start, opened, comments=comments, level=level + 1)
+            end = old_end(text, start, opened, comments=comments, level=level + 1)
             if end is None or end < 0:
                 return end
             pos = end
@@ -145,7 +143,7 @@ class Parser:
     def __init__(self, text: str, depth: int = 0) -> None:
         self.text = text
         self.pos: int = 0
-        self.depth = depth
+        self.depth: int = depth
         self.nesting: int = depth
         self.commands: list[Command] = []
         self.doubts: list[str] = []
@@ -217,11 +215,10 @@ class Parser:
             raise Unreadable("has a brace alone, which ends a block in zsh")
         if tilde and raw[1:2] not in ("", "/"):
             return Word(raw, "".join(pieces), static=False, tilde=True)
+        text = "".join(pieces)
         if static or raw in ("[", "]", "[[", "]]", "="):
-            return Word(raw, "".join(pieces), tilde=tilde)
-        return Word(
-            raw, "".join(pieces), static=False, tilde=tilde, head="".join(sure), single=single
-        )
+            return Word(raw, text, tilde=tilde)
+        return Word(raw, text, static=False, tilde=tilde, head="".join(sure), single=single)
 
     def at_process(self) -> bool:
         """Whether a process substitution begins here."""
@@ -312,7 +309,7 @@ class Parser:
         elif self.at("$(("):
             self._read_sum()
         elif self.at("$("):
-            self._read_substitution()
+            self._within("$(")
         elif self.at("${"):
             self._read_braces(quoted=quoted)
         elif self.at("$'") and not quoted:
@@ -525,11 +522,8 @@ class Parser:
             inner.run()
         self.take_over(inner)
 
-    def _read_substitution(self) -> None:
-        self._within("$(", ")")
-
-    def _within(self, opening: str, closing: str) -> None:
-        """Read a list between two brackets. A here-document must not cross them."""
+    def _within(self, opening: str) -> None:
+        """Read a list up to the closing bracket. A here-document must not cross them."""
         if self.heredocs_due:
             raise Unreadable("has a here-document whose beginning is not clear")
         self.pos += len(opening)
@@ -537,13 +531,14 @@ class Parser:
         self.depth += 1
         self._read_list(frozenset())
         self.depth -= 1
-        if not self.at(closing) or self.heredocs_due:
+        if not self.at(")") or self.heredocs_due:
             raise Unreadable(f"has {opening!r} without its end")
         if self.misleading and opening != "(":
             self.misleading = self.depth > 0
-            if not all(end in (self.pos, None) for end in old_ends(self.text, start)):
+            ends = (old_end(self.text, start, ")", comments=it) for it in (False, True))
+            if not all(end in (self.pos, None) for end in ends):
                 self.doubt("has brackets or quotes in a comment or here-document inside a command")
-        self.pos += len(closing)
+        self.pos += 1
 
     # --- lists -----------------------------------------------------------------------------------
 
@@ -591,32 +586,34 @@ class Parser:
             raise Unreadable("has arithmetic that may run a command")
         if self.at("("):
             with self.nested():
-                self._read_group("(", ")")
+                self._read_group()
             return
         word = self.peek_word()
         if word in _ENDERS:
             raise Unreadable(f"has {word!r} where a command should stand")
         if word in _REFUSED:
-            raise Unreadable(f"has {_REFUSED[word]}, which is not analysed")
+            raise Unreadable(_REFUSED[word])
         compound = {
             "{": self._read_braced,
-            "!": self._read_negated,
-            "time": self._read_timed,
             "if": self._read_if,
             "while": self._read_while,
             "until": self._read_while,
             "for": self._read_for,
             "case": self._read_case,
-            "function": self._read_function,
-            "coproc": self._read_coproc,
             "[[": self._read_test,
-        }.get(word, self._read_simple)
+        }.get(word)
         with self.nested():
-            compound()
+            if compound is not None:
+                compound()
+                self._read_redirects()
+            elif word in ("!", "time"):
+                self._read_prefixed(word)
+            else:
+                self._read_simple()
 
-    def _read_group(self, opening: str, closing: str) -> None:
+    def _read_group(self) -> None:
         before = len(self.commands)
-        self._within(opening, closing)
+        self._within("(")
         if len(self.commands) == before:
             raise Unreadable("has an empty group")
         self._read_redirects()
@@ -624,18 +621,13 @@ class Parser:
     def _read_braced(self) -> None:
         self.take_word("{")
         self._read_body("}")
-        self._read_redirects()
 
-    def _read_negated(self) -> None:
-        self.take_word("!")
-        self._read_command()
-
-    def _read_timed(self) -> None:
-        self.take_word("time")
-        if self.at_word(frozenset(["-p"])):
+    def _read_prefixed(self, word: str) -> None:
+        self.take_word(word)
+        if word == "time" and self.at_word(frozenset(["-p"])):
             self.take_word("-p")
         self.skip_blanks()
-        if not self.char or self.char in "-\n;&|)<>":
+        if word == "time" and (not self.char or self.char in "-\n;&|)<>"):
             raise Unreadable("has `time` with something else than a command")
         self._read_command()
 
@@ -648,13 +640,11 @@ class Parser:
             ender = self._read_body("elif", "else", "fi")
         if ender == "else":
             self._read_body("fi")
-        self._read_redirects()
 
     def _read_while(self) -> None:
         self.take_word(self.peek_word())
         self._read_body("do")
         self._read_body("done")
-        self._read_redirects()
 
     def _read_for(self) -> None:
         self.take_word("for")
@@ -676,7 +666,6 @@ class Parser:
         self.skip_lines()
         self.take_word("do")
         self._read_body("done")
-        self._read_redirects()
 
     def _read_case(self) -> None:
         if self.depth:
@@ -690,7 +679,6 @@ class Parser:
         while not self.at_word(frozenset(["esac"])):
             self._read_branch()
         self.take_word("esac")
-        self._read_redirects()
 
     def _read_branch(self) -> None:
         if self.at("("):
@@ -713,23 +701,6 @@ class Parser:
         if not self.char:
             raise Unreadable("has a `case` without its end")
 
-    def _read_function(self) -> None:
-        self.take_word("function")
-        self.read_one_word()
-        self._read_definition()
-
-    def _read_definition(self) -> None:
-        self.doubt("defines a function, which may stand for any program")
-        if (brackets := _FUNCTION.match(self.text, self.pos)) is not None:
-            self.pos = brackets.end()
-        self.skip_lines()
-        self._read_command()
-
-    def _read_coproc(self) -> None:
-        self.doubt("starts a coprocess")
-        self.take_word("coproc")
-        self._read_command()
-
     def _read_test(self) -> None:
         """Read tests between `[[` and `]]`; each becomes a command called `[[`."""
         start = self.pos
@@ -746,14 +717,12 @@ class Parser:
                 words.append(self.read_one_word())
         self.take_word("]]")
         self._add_test(words, start)
-        self._read_redirects()
 
     def _add_test(self, words: list[Word], start: int) -> None:
-        test = Command((Word("[[", "[["), *words, Word("]]", "]]")))
-        if not is_plain_test(test.words):
+        test = (Word("[[", "[["), *words, Word("]]", "]]"))
+        if not is_plain_test(test):
             self.doubt("has a test that may evaluate its operands")
-        source = self.text[start : self.pos].strip()
-        self.commands.append(replace(test, source=source))
+        self.commands.append(Command(test, source=self.text[start : self.pos].strip()))
 
     def _read_body(self, *enders: str) -> str:
         """Read a list that is not empty, and the word that ends it; give that word."""
@@ -791,7 +760,7 @@ class Parser:
                     self.doubt("has a word after `&>`, with which dash begins a command")
                 self._take(self.read_word(), words, assignments)
                 if len(words) == 1 and not redirects and _FUNCTION.match(self.text, self.pos):
-                    return self._read_definition()
+                    raise Unreadable(_DEFINES)
         if not (words or assignments or redirects):
             raise Unreadable("lacks a command")
         source = self.text[start : self.pos].strip()
@@ -812,7 +781,7 @@ class Parser:
 
     def _read_process(self) -> Word:
         start = self.pos
-        self._within(self.text[start : start + 2], ")")
+        self._within(self.text[start : start + 2])
         if self.char and self.char not in " \t\n;&|<>)":
             raise Unreadable("has a process substitution inside a word")
         raw = self.text[start : self.pos]

@@ -56,20 +56,12 @@ class CommandPattern:
         if text == "*":
             return cls(text, "any")
         stars = len(_WILDCARD.findall(text))
+        kind, head = "exact", text
         if text.endswith((":*", " *")) and stars == 1:
-            return cls._checked(text, "prefix", text[:-2])
-        if stars:
-            head = _WILDCARD.split(text)[0]
-            return cls._checked(
-                text,
-                "glob",
-                head[: len(head.rstrip())] if head[-1:] == " " else head.rpartition(" ")[0],
-            )
-        return cls._checked(text, "exact", text)
-
-    @classmethod
-    def _checked(cls, text: str, kind: str, head: str) -> CommandPattern:
-        """Split the beginning into words; it must be one simple command."""
+            kind, head = "prefix", text[:-2]
+        elif stars:  # the last word may go on behind the star
+            start = _WILDCARD.split(text)[0]
+            kind, head = "glob", start.rstrip() if start[-1:] == " " else start.rpartition(" ")[0]
         script = parse(head)
         commands = script.commands
         simple = len(commands) == 1 and script.certain and not commands[0].redirects
@@ -103,7 +95,8 @@ class CommandPattern:
             return bool(fixed) and len(words) == len(fixed)
         if self.kind == "prefix":
             return True
-        shown = (" ".join(map(_quoted, words)), " ".join(map(_as_written, words)))
+        written = (word.raw if word.static else _OPEN for word in words)
+        shown = (" ".join(map(_quoted, words)), " ".join(written))
         return any(_compiled(self.text, strict=True).fullmatch(text) for text in shown)
 
     # --- to deny ---------------------------------------------------------------------------------
@@ -114,8 +107,8 @@ class CommandPattern:
         names = {_folded(name, ignore_case) for name in (words[0].text, basename(words[0]))}
         if words[0].static and program and _folded(program, ignore_case) not in names:
             return Match.NO
-        regexes = _forbidding(self.plain, ignore_case=ignore_case)
-        if _any_matches(regexes, words):
+        regexes, texts = _forbidding(self.plain, ignore_case=ignore_case), _ways_to_write(words)
+        if any(regex.fullmatch(text) for regex in regexes for text in texts):
             return Match.YES
         start = _start(self.plain)
         if any(head.startswith(start) or start.startswith(head) for head in _heads(words)):
@@ -160,11 +153,6 @@ def _heads(words: Words) -> list[str]:
         return [""]
     more = "".join(f"{word.text} " for word in known[1:])
     return [f"{name} {more}" for name in (words[0].text, basename(words[0]))]
-
-
-def _any_matches(regexes: Regexes, words: Words) -> bool:
-    texts = _ways_to_write(words)
-    return any(regex.fullmatch(text) for regex in regexes for text in texts)
 
 
 @remembered
@@ -234,7 +222,3 @@ def _quoted(word: Word) -> str:
     if _PLAIN.fullmatch(text[1:] if word.tilde else text) and (text or rest):
         return text + rest
     return "'" + text.replace("'", "'\"'\"'") + "'" if word.static else _OPEN
-
-
-def _as_written(word: Word) -> str:
-    return word.raw if word.static else _OPEN

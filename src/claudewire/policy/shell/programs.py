@@ -11,7 +11,7 @@ that allows them with any argument allows that too.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from .script import Assignment, Command, Word, names_in
 
@@ -112,6 +112,7 @@ _COMPARING = names_in("= == != -nt -ot -ef")
 _NUMERIC = names_in("-eq -ne -lt -le -gt -ge")
 _NUMBER = re.compile(r"-?[0-9]{1,18}(\.[0-9]{1,18})?")
 _COUNTS = names_in('$? $# "$?" "$#" ${#} ${?} "${#}" "${?}"')
+_READ = re.compile(rf"-r|{PLAIN_NAME.pattern}", re.ASCII)
 _SET = re.compile(r"[-+](?:[eu]+|[eu]*o)|pipefail|errexit|nounset")
 
 
@@ -122,43 +123,26 @@ def is_harmless(command: Command) -> bool:
         return False
     if words[0].text == "cat" and len(words) == 1:  # it writes what the line itself says
         return [it.kind for it in command.redirects if it.kind != "out"] == ["here"]
-    if words[0].text in ("test", "[", "[["):
+    name, arguments = words[0].text, words[1:]
+    if name in ("test", "[", "[["):
         return is_plain_test(words)
-    is_plain = _HARMLESS.get(words[0].text)
-    return is_plain is not None and is_plain(words[1:])
-
-
-def _has_only_numbers(arguments: Words) -> bool:
-    return all(map(_is_number, arguments))
-
-
-def _sets_only_strictness(arguments: Words) -> bool:
-    return bool(arguments) and all(it.static and _SET.fullmatch(it.text) for it in arguments)
-
-
-def _reads_plain_names(arguments: Words) -> bool:
-    names = (it for it in arguments if not (it.static and it.text == "-r"))
-    return all(it.static and PLAIN_NAME.fullmatch(it.text) for it in names)
-
-
-def _only_looks_up(arguments: Words) -> bool:
-    return len(arguments) == 2 and arguments[0].text in ("-v", "-V") and arguments[1].static
-
-
-_HARMLESS: dict[str, Callable[[Words], bool]] = {
-    **dict.fromkeys(("true", "false", ":", "exit", "break", "continue"), _has_only_numbers),
-    "set": _sets_only_strictness,
-    "read": _reads_plain_names,
-    "command": _only_looks_up,
-}
-"""Commands of the shell, each with a check of its arguments."""
+    if name in ("true", "false", ":", "exit", "break", "continue"):
+        return all(map(_is_number, arguments))
+    if name == "command":
+        return len(arguments) == 2 and arguments[0].text in ("-v", "-V") and arguments[1].static
+    if name == "read":
+        return all(it.static and _READ.fullmatch(it.text) for it in arguments)
+    settings = [it.static and _SET.fullmatch(it.text) for it in arguments]
+    return name == "set" and bool(settings) and all(settings)
 
 
 def is_plain_test(words: Words) -> bool:
     """Whether a test can be read in one way only, and evaluates nothing."""
-    inner = _inside_of_test(words)
-    if inner is None:
+    closing = {"[": "]", "[[": "]]"}.get(words[0].text)
+    if closing is not None and words[-1].text != closing:
         return False
+    inner = words[1:] if closing is None else words[1:-1]
+    inner = inner[1:] if inner and inner[0].raw == "!" else inner
     operands = {1: inner, 2: inner[1:], 3: inner[::2]}.get(len(inner), ())
     # Inside of `[[` a word stays one word, quoted or not.
     is_split = not all(it.single or it.raw in _COUNTS for it in operands)
@@ -169,17 +153,8 @@ def is_plain_test(words: Words) -> bool:
     if len(inner) == 2:
         return inner[0].static and inner[0].text in _UNARY
     if inner[1].raw in _NUMERIC:
-        return _has_only_numbers(operands)
+        return all(map(_is_number, operands))
     return inner[1].raw in _COMPARING
-
-
-def _inside_of_test(words: Words) -> Words | None:
-    """Return the test without brackets and a leading `!`; None without a last bracket."""
-    closing = {"[": "]", "[[": "]]"}.get(words[0].text)
-    if closing is not None and words[-1].text != closing:
-        return None
-    inner = words[1:] if closing is None else words[1:-1]
-    return inner[1:] if inner and inner[0].raw == "!" else inner
 
 
 def _is_number(word: Word) -> bool:
@@ -307,12 +282,11 @@ def only_exactly(words: Words, pinned: Words) -> str | None:
         words: the command.
         pinned: the words at its beginning that the rule spells out.
     """
-    name = basename(words[0])
+    name, arguments = basename(words[0]), words[1:]
     if name in EVALUATORS:
         return f"{name!r} can run other programs or replace them"
     if name in SHELLS or name in RUNNERS:
         return _unpinned(name, words, pinned)
-    arguments = words[1:]
     is_odd = name in ("test", "[") and not is_plain_test(words)
     if is_odd and any(_may_be(word, _TEST_EVALUATES) for word in arguments):
         return f"{name!r} may evaluate its operands"
@@ -325,9 +299,8 @@ def _unpinned(name: str, words: Words, pinned: Words) -> str | None:
     if name == "env" and len(words) == 1:
         return None
     if name in ("find", "fd", "fdfind"):
-        acts = any(_may_be(word, _FIND_ACTS) for word in words[1:]) or (
-            name != "find" and any(_FD_ACTS.fullmatch(word.text) for word in words[1:])
-        )
+        acts = any(_may_be(word, _FIND_ACTS) for word in words[1:])
+        acts |= name != "find" and any(_FD_ACTS.fullmatch(word.text) for word in words[1:])
         return f"{name!r} with such arguments can run other programs or delete" if acts else None
     if len(unwrapped(pinned)) < len(pinned):
         return only_exactly(unwrapped(words), unwrapped(pinned))
