@@ -94,7 +94,7 @@ class Session(SessionFacts, Generic[OutputT]):
         self.close(now=isinstance(error, KeyboardInterrupt))
 
     def restart(self, *, resume: bool = True) -> None:
-        """End the CLI and start another, which continues the conversation."""
+        """End the CLI and start another, which resumes the conversation."""
         self._portal.call(self._session.restart, resume=resume)
 
     def set_model(self, model: str | None = None, *, timeout: Timeout = DEFAULT) -> SetModelResult:
@@ -134,7 +134,7 @@ class Session(SessionFacts, Generic[OutputT]):
         self._portal.call(self._session.reconnect_server, name, timeout=timeout)
 
     def add_server(self, server: object, name: str | None = None) -> str:
-        """Add an MCP server, wait until the CLI has connected to it, and return its name."""
+        """Add an MCP server, and wait until the CLI has connected to it."""
         return self._portal.call(self._session.add_server, server, name)
 
     def remove_server(self, name: str) -> None:
