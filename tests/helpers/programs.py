@@ -33,44 +33,6 @@ def cli(code: str) -> list[str]:
     return [sys.executable, "-I", "-S", "-c", dedent(SPEAKING) + dedent(code)]
 
 
-DIES_WITH_A_CAUSE = cli(
-    """
-    for prompt in prompts():
-        say("assistant", message={"role": "assistant", "content": "I will try."})
-        print("fatal: the disk is full", file=sys.stderr, flush=True)
-        sys.exit(3)
-    """
-)
-"""Says something, then writes an error to stderr and exits."""
-
-HAS_A_CHILD = cli(
-    """
-    for prompt in prompts():
-        inherit = prompt == "with my output"
-        pipe = None if inherit else subprocess.DEVNULL
-        command = ["sleep", "1000"]
-        child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe)
-        result(str(child.pid))
-    """
-)
-"""Starts a child, and leaves it behind at the end of its input."""
-
-TALKS_AT_THE_END = cli(
-    """
-    def end(*_):
-        open(os.environ["DIARY"], "w").write("had to be told")
-        os._exit(1)
-
-    signal.signal(signal.SIGTERM, end)
-    for prompt in prompts():
-        result("ok")
-    for number in range(2000):
-        say("transcript_mirror", filePath="f", entries=[{"number": number, "text": "x" * 200}])
-    open(os.environ["DIARY"], "w").write("went by itself")
-    """
-)
-"""Writes more at the end of its input than fits into a pipe, and notes how it ended."""
-
 NEVER_ENDS = cli(
     """
     signal.signal(signal.SIGTERM, signal.SIG_IGN)

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import os
-import signal
 import stat
 import subprocess
 import sys
 from pathlib import Path
 from textwrap import dedent
 
-import anyio
-import anyio.lowlevel
 import pytest
 from tests.helpers.processes import PATIENCE
 
@@ -72,25 +69,6 @@ def host(folder: Path, last: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         [sys.executable, "-c", code, str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
-
-
-async def until_only(folder: Path, name: str) -> None:
-    with anyio.fail_after(PATIENCE):
-        while os.listdir(folder) != [name]:
-            await anyio.lowlevel.checkpoint()
-
-
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-async def test_guardian_deletes_private_files_after_a_kill(folder: Path, number: int) -> None:
-    place = folder / "with space  and 'quotes' $x *"
-    place.mkdir()
-    with host(place, "sys.stdin.read()") as process:
-        assert process.stdout is not None
-        again = process.stdout.readline().decode().strip()
-        assert len(list(place.glob("claudewire-*"))) == 2
-        process.send_signal(number)
-        process.wait(PATIENCE)
-        await until_only(place, again)
 
 
 async def test_fork_leaves_the_files_of_its_parent_alone(folder: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any
@@ -15,72 +14,23 @@ from claudewire import sync
 from claudewire.errors import Error
 from claudewire.launch import Connect
 from claudewire.options import Options
-from claudewire.session import Reply, Session, Turn
+from claudewire.session import Session
 from claudewire.sync.portal import portal
 from claudewire.wire import Event, SetModel, StreamEvent
 
-AnyTurn = Turn[Any] | sync.Turn[Any]
 
-
-class Application(ABC):
-    """Uses one session.
-
-    Blocking applications have coroutines too, which block instead of waiting.
+class Application:
+    """Uses one session, on asyncio or trio.
 
     Attributes:
         session: the session.
         read: the messages that were read from turns.
     """
 
-    def __init__(self, session: Session | sync.Session) -> None:
-        self.session = session
-        self.listener = session.events()
-        self.read: list[Event] = []
-
-    @abstractmethod
-    async def open(self) -> None:
-        """Open the session."""
-
-    @abstractmethod
-    async def close(self) -> None:
-        """Close the session."""
-
-    def send(self, prompt: str, **options: Any) -> Any:
-        """Send a prompt."""
-        return self.session.send(prompt, **options)
-
-    @abstractmethod
-    async def first(self, turn: Any) -> None:
-        """Read until the turn streams."""
-
-    @abstractmethod
-    async def finish(self, turn: Any) -> Reply[Any]:
-        """Read the rest of a turn, and wait for the reply."""
-
-    @abstractmethod
-    async def ask(self) -> None:
-        """Ask for another model."""
-
-    @abstractmethod
-    async def read_unsolicited(self) -> None:
-        """Read the unsolicited turns after the end."""
-
-    @abstractmethod
-    def at_most(self, seconds: float) -> AbstractContextManager[object]:
-        """Raise a TimeoutError if something takes longer."""
-
-    @abstractmethod
-    async def pause(self) -> None:
-        """Let a moment pass."""
-
-
-class AsyncApplication(Application):
-    """An application on asyncio or trio."""
-
-    session: Session
-
     def __init__(self, options: Options, transport: Connect | None) -> None:
-        super().__init__(Session(options, transport=transport))
+        self.session: Any = Session(options, transport=transport)
+        self.listener = self.session.events()
+        self.read: list[Event] = []
 
     async def open(self) -> None:
         await self.session.start()
@@ -88,40 +38,49 @@ class AsyncApplication(Application):
     async def close(self) -> None:
         await self.session.close()
 
-    async def first(self, turn: Turn[Any]) -> None:
+    def send(self, prompt: str, **options: Any) -> Any:
+        return self.session.send(prompt, **options)
+
+    async def first(self, turn: Any) -> None:
+        """Read until the turn streams."""
         async for message in turn:
             self.read.append(message)
             if isinstance(message, StreamEvent):
                 break
 
-    async def finish(self, turn: Turn[Any]) -> Reply[Any]:
+    async def finish(self, turn: Any) -> Any:
+        """Read the rest of a turn, and wait for the reply."""
         async for message in turn:
             self.read.append(message)
         return await turn
 
     async def ask(self) -> None:
+        """Ask for another model."""
         await self.session.request(SetModel("haiku"))
 
     async def read_unsolicited(self) -> None:
+        """Read the unsolicited turns after the end."""
         async for turn in self.session.unsolicited:
             with suppress(Error):
                 async for message in turn:
                     self.read.append(message)
 
     def at_most(self, seconds: float) -> AbstractContextManager[object]:
+        """Raise a TimeoutError if something takes longer."""
         return anyio.fail_after(seconds)
 
     async def pause(self) -> None:
+        """Let a moment pass."""
         await anyio.sleep(LOOK)
 
 
 class BlockingApplication(Application):
-    """An application without async, in a thread."""
-
-    session: sync.Session
+    """Uses one blocking session, in a thread; its coroutines block instead of waiting."""
 
     def __init__(self, options: Options, transport: Connect | None) -> None:
-        super().__init__(sync.Session(Session(options, transport=transport), portal()))
+        super().__init__(options, transport)
+        self.session = sync.Session(self.session, portal())
+        self.listener = self.session.events()
 
     async def open(self) -> None:
         self.session._start()
@@ -129,13 +88,13 @@ class BlockingApplication(Application):
     async def close(self) -> None:
         self.session.close()
 
-    async def first(self, turn: sync.Turn[Any]) -> None:
+    async def first(self, turn: Any) -> None:
         for message in turn:
             self.read.append(message)
             if isinstance(message, StreamEvent):
                 break
 
-    async def finish(self, turn: sync.Turn[Any]) -> Reply[Any]:
+    async def finish(self, turn: Any) -> Any:
         for message in turn:
             self.read.append(message)
         return turn.reply()

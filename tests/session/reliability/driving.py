@@ -134,9 +134,10 @@ class Driver:
         timeouts, patience = self.session.options.timeouts, self.session.options.patience
         assert patience is not None
         assert patience.tool is not None
-        end = timeouts.exit + timeouts.terminate + 2 * timeouts.kill + 3 * timeouts.drain
+        end: float = timeouts.exit + timeouts.terminate + 2 * timeouts.kill + 3 * timeouts.drain
         before = {"open": timeouts.start, "request": timeouts.request, "close": 0.0}
-        return before.get(name, patience.tool + timeouts.interrupt) + end
+        limit: float = before.get(name, patience.tool + timeouts.interrupt)
+        return limit + end
 
     async def turn(self, name: str, prompt: str) -> None:
         """Send a prompt and wait for its reply."""

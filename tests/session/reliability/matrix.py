@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import anyio
 from tests.helpers.processes import group_of, started_with
-from tests.session.reliability.applications import AsyncApplication, BlockingApplication
+from tests.session.reliability.applications import Application, BlockingApplication
 from tests.session.reliability.cases import CASES, Case, Phase, Position
 from tests.session.reliability.driving import COMPLETED, Driver
 from tests.session.reliability.scenario import NEWS
@@ -87,16 +87,6 @@ def cells(flavour: Flavour, carrier: Carrier) -> list[Cell]:
 Frames = list[dict[str, Any]]
 
 
-@functools.cache
-def rehearsals() -> dict[Phase, Frames]:
-    """Play each phase without a fault; return the output of the CLI."""
-    return anyio.run(_rehearse)
-
-
-async def _rehearse() -> dict[Phase, Frames]:
-    return {phase: await _rehearsal(phase) for phase in Phase}
-
-
 async def _rehearsal(phase: Phase) -> Frames:
     clis: list[Tapped] = []
     await _driver(Cell(Case(""), phase, "asyncio", "memory"), "", None, clis).play(phase)
@@ -105,8 +95,8 @@ async def _rehearsal(phase: Phase) -> Frames:
 
 @functools.cache
 def positions() -> dict[Phase, Position]:
-    """Return the position of each phase in the output of the CLI."""
-    return {phase: _position(phase, frames) for phase, frames in rehearsals().items()}
+    """Return the position of each phase in the output of the CLI, without a fault."""
+    return {phase: _position(phase, anyio.run(_rehearsal, phase)) for phase in Phase}
 
 
 def _position(phase: Phase, frames: Frames) -> Position:
@@ -140,7 +130,7 @@ def _driver(cell: Cell, faults: str, log: Path | None, clis: list[Tapped]) -> Dr
         return clis[0]
 
     options = options_for(cell.case, cell.phase, faults, gate, log)
-    make = BlockingApplication if cell.flavour == "sync" else AsyncApplication
+    make = BlockingApplication if cell.flavour == "sync" else Application
     application = make(options, connect if log is None else None)
     moment = positions()[cell.phase].moment if faults else 0
     return Driver(application, gate, moment=moment, floods=cell.case.floods)

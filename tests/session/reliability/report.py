@@ -11,17 +11,14 @@ from typing import get_args
 from tests.session.reliability.batches import Batch, run_batch
 from tests.session.reliability.cases import Phase
 from tests.session.reliability.matrix import Carrier, Flavour, Outcome
-from tests.session.reliability.table import DOCUMENT, Table, problems_of, replaced, table_of
+from tests.session.reliability.table import DOCUMENT, Table, replaced, table_of
 
 
 def main() -> int:
     """Run the command; return the exit status."""
     parser = argparse.ArgumentParser(prog="scripts/faults", description=__doc__)
     parser.add_argument("--write", action="store_true", help=f"write docs/{DOCUMENT.name}")
-    parser.add_argument("--check", action="store_true", help="only look whether it is complete")
     given = parser.parse_args()
-    if given.check:
-        return _check()
     batches = [_play(flavour, carrier) for flavour in get_args(Flavour) for carrier in _CARRIERS]
     table = table_of(outcome for batch in batches for outcome in batch.outcomes)
     _print(table)
@@ -36,13 +33,6 @@ def main() -> int:
 
 
 _CARRIERS: tuple[Carrier, ...] = get_args(Carrier)
-
-
-def _check() -> int:
-    problems = problems_of(DOCUMENT.read_text(encoding="utf-8"))
-    for problem in problems:
-        print(f"docs/{DOCUMENT.name}: {problem}")
-    return 1 if problems else 0
 
 
 def _play(flavour: Flavour, carrier: Carrier) -> Batch:

@@ -58,14 +58,3 @@ def replaced(text: str, table: Table) -> str:
 
 def _between(text: str) -> str:
     return text.partition(BEGIN)[2].partition(END)[0]
-
-
-def problems_of(text: str) -> list[str]:
-    """Report missing and surplus entries of the table."""
-    table = read(text)
-    wanted = [case.title for case in CASES]
-    found = [] if list(table) == wanted else [f"its faults are not {', '.join(wanted)}"]
-    for title, cells in table.items():
-        if list(cells) != list(Phase) or not all(cells.values()):
-            found.append(f"the row of {title} has {cells}")
-    return found

@@ -1,19 +1,14 @@
 """Defects of other libraries that drive the same CLI do not occur here.
 
 The defects were measured on the official Python SDK 0.2.182; `docs/comparison.md` lists them. P1 to
-P8 are probes of a running program, 1 to 22 are points of its code. Other test files show P1, P2, P4
-and 1.
+P8 are probes of a running program, 1 to 22 are points of its code. Other test files show those that
+are missing here.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import stat
-import sys
-import tempfile
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import Any
 
 import anyio
@@ -22,9 +17,9 @@ import pytest
 from tests.helpers import messages as saying
 from tests.helpers import programs
 from tests.helpers.cancellation import WAYS, Operation, at_every_point
-from tests.helpers.peer import SOON, Peer, Through
-from tests.helpers.processes import PATIENCE, death, is_alive
-from tests.helpers.sessions import SOME_CLI, connected, options, soon, start_with
+from tests.helpers.peer import SOON, Peer
+from tests.helpers.processes import PATIENCE, death
+from tests.helpers.sessions import connected, options
 
 import claudewire
 from claudewire import (
@@ -46,27 +41,19 @@ from claudewire import (
     UnsupportedRequest,
     UserMessage,
 )
-from claudewire.errors import TransportClosed
 from claudewire.policy import DecisionRecord
 from claudewire.testing import Chat, SimulatedCLI
-from claudewire.transport import Launch, Transport
+from claudewire.transport import Transport
 from claudewire.wire import (
     Answer,
     Cancel,
     CanUseTool,
-    Event,
     GetSettings,
-    HookCallback,
     Initialize,
     InvalidLine,
     Malformed,
     McpStatus,
-    Message,
     Oversize,
-    PreToolUseHookInput,
-    StreamEvent,
-    TaskStartedMessage,
-    TranscriptMirrorMessage,
 )
 
 pytestmark = pytest.mark.anyio
@@ -157,26 +144,6 @@ async def test_unsolicited_turn_may_come_before_the_reply() -> None:
         assert (await (await anext(aiter(session.unsolicited)))).text == "I woke up"
 
 
-# --- P5, 11: the cause is on stderr ---------------------------------------------------------------
-
-
-@pytest.mark.parametrize("listening", [False, True])
-async def test_error_has_the_stderr_of_the_cli(listening: bool) -> None:
-    heard: list[str] = []
-    changes = {"on_stderr": heard.append} if listening else {}
-    with anyio.fail_after(PATIENCE):
-        async with with_program(programs.DIES_WITH_A_CAUSE, **changes) as session:
-            turn = session.send("go")
-            with pytest.raises(CLIError) as caught:
-                await turn
-            assert session.failure is caught.value
-    assert caught.value.evidence.exit_code == 3
-    assert caught.value.evidence.stderr == "fatal: the disk is full\n"
-    assert "fatal: the disk is full" in str(caught.value)
-    assert "".join(heard) == ("fatal: the disk is full\n" if listening else "")
-    assert [it.text for it in turn.messages if isinstance(it, AssistantMessage)] == ["I will try."]
-
-
 # --- P6, P7, 2, 4, 5, 6, 7, 8: nothing on the wire is lost or fatal -------------------------------
 
 
@@ -222,77 +189,7 @@ async def test_malformed_line_is_an_event_and_the_turn_goes_on(
         assert (await turn_of(session, peer, word)).state is TurnState.DONE
 
 
-MISSING = {
-    "a signature": line(
-        "assistant",
-        message={"role": "assistant", "content": [{"type": "thinking", "thinking": "hm"}]},
-    ),
-    "a description": line("system", subtype="task_started", task_id="t"),
-    "durations": line("result", subtype="success"),
-    "a uuid": line(
-        "stream_event",
-        event={
-            "type": "content_block_delta",
-            "index": 0,
-            "delta": {"type": "text_delta", "text": "h"},
-        },
-    ),
-}
-
-
-@pytest.mark.parametrize(
-    ("what", "kind"),
-    [
-        ("a signature", AssistantMessage),
-        ("a description", TaskStartedMessage),
-        ("durations", ResultMessage),
-        ("a uuid", StreamEvent),
-    ],
-)
-async def test_message_without_a_field_is_delivered(what: str, kind: type[Message]) -> None:
-    async with connected() as (session, peer):
-        turn = session.send("go")
-        await peer.hear_prompt()
-        await peer.write(MISSING[what] + result())
-        first = await anext(turn)
-        await turn
-        await session.wait_idle(tasks="ignore")
-        assert first.raw == json.loads(MISSING[what])
-        assert type(first) is kind
-        assert session.state is SessionState.READY
-
-
 # --- P8, 9, 10: the end of the process ------------------------------------------------------------
-
-
-@pytest.mark.parametrize("how", ["with my output", "with nothing of mine"])
-async def test_no_child_of_the_cli_is_left(how: str) -> None:
-    timeouts = Timeouts(start=PATIENCE, exit=PATIENCE, drain=0.1)
-    with anyio.fail_after(PATIENCE):
-        async with with_program(programs.HAS_A_CHILD, timeouts=timeouts) as session:
-            child = int((await session.send(how)).text)
-            assert is_alive(child)
-        assert session.state is SessionState.CLOSED
-        assert not is_alive(child)
-
-
-async def test_output_after_the_end_of_input_is_read(
-    tmp_path: Path,
-) -> None:
-    """The output does not fit into a pipe: without a reader the CLI could not exit."""
-    diary = tmp_path / "diary"
-    session = with_program(
-        programs.TALKS_AT_THE_END,
-        env={"DIARY": str(diary)},
-        timeouts=Timeouts(start=PATIENCE, exit=PATIENCE / 2, drain=PATIENCE / 2),
-    )
-    with anyio.fail_after(PATIENCE), session.events() as events:
-        async with session:
-            assert (await session.send("go")).ok
-        said = [it for it in events.take() if isinstance(it, TranscriptMirrorMessage)]
-    numbers = [it.raw["entries"][0]["number"] for it in said]
-    assert numbers == list(range(2000))
-    assert diary.read_text(encoding="utf-8") == "went by itself"
 
 
 @pytest.mark.parametrize(("backend", "how"), WAYS)
@@ -365,31 +262,6 @@ async def test_request_of_a_cancelled_caller_is_withdrawn() -> None:
         assert (await turn_of(session, peer)).state is TurnState.DONE
 
 
-class Deaf(Through):
-    """A transport whose `send` can be made to fail."""
-
-    is_deaf = False
-
-    async def send(self, data: bytes) -> None:
-        if self.is_deaf:
-            raise TransportClosed("nobody reads")
-        await self.inner.send(data)
-
-
-async def test_unwritable_request_is_an_error_and_forgotten() -> None:
-    peer = Peer()
-    deaf = Deaf(peer.transport)
-    with anyio.fail_after(SOON):
-        session = with_cli(deaf)
-        await start_with(session, peer)
-        deaf.is_deaf = True
-        with pytest.raises(CLIError) as caught:
-            await session.request(GetSettings())
-        assert session.failure is caught.value
-        assert pending(session) == {}
-        await session.close()
-
-
 async def test_refusal_without_an_id_answers_the_only_request() -> None:
     """The newest CLI answers a malformed `initialize` this way."""
     peer = Peer()
@@ -408,89 +280,7 @@ async def test_refusal_without_an_id_answers_the_only_request() -> None:
     assert caught.value.cause is Cause.REFUSED
 
 
-# --- 16, 17: the command line ---------------------------------------------------------------------
-
-
-async def test_rule_with_a_comma_is_one_rule() -> None:
-    ran: list[str] = []
-    asked: list[str] = []
-
-    async def agent(chat: Chat) -> None:
-        for command in ("echo a, b", "echo c"):
-            if (await chat.use("Bash", {"command": command})).allowed:
-                ran.append(command)
-
-    async def decide(request: PermissionRequest) -> PermissionResult:
-        asked.append(request.input["command"])
-        return request.deny("no")
-
-    async def connect(launch: Launch) -> Transport:
-        return SimulatedCLI(agent, argv=launch.argv[len(SOME_CLI) :])
-
-    session = claudewire.open(
-        options(cli=SOME_CLI, allowed_tools=["Bash(echo a, b)"], on_permission=decide),
-        transport=connect,
-    )
-    with anyio.fail_after(SOON):
-        async with session:
-            await session.send("go")
-    assert (ran, asked) == (["echo a, b"], ["echo c"])
-
-
-SECRET = "only-for-the-two-of-us"
-
-
-def command_line(pid: int | None) -> list[str]:
-    return Path(f"/proc/{pid}/cmdline").read_bytes().decode().split("\0")
-
-
-async def test_no_secret_or_large_value_is_on_the_command_line(tmp_path: Path) -> None:
-    url = "https://crm.invalid"
-    session = with_program(
-        [sys.executable, "-m", "claudewire.simulator"],
-        settings={"env": {"TOKEN": SECRET}},
-        mcp_servers={"crm": {"type": "http", "url": url, "headers": {"Authorization": SECRET}}},
-        system_prompt=SECRET * 10_000,
-        append_system_prompt=SECRET,
-        agents={"helper": {"description": SECRET, "prompt": SECRET}},
-        json_schema={"type": "object", "description": SECRET},
-    )
-    with anyio.fail_after(PATIENCE):
-        async with session:
-            words = command_line(session.pid)
-            assert not any(SECRET in word for word in words)
-            temporary = str(Path(tempfile.gettempdir(), "claudewire-"))
-            paths = [Path(word.rpartition("=")[2]) for word in words if temporary in word]
-            files = [path for path in paths if path.is_file()]
-            assert [SECRET in path.read_text(encoding="utf-8") for path in files] == [True] * 4
-            assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600}
-            assert {path.stat().st_uid for path in files} == {os.getuid()}
-        assert not any(path.exists() for path in files)
-
-
-# --- 19, 20, 21, 22: permissions and hooks --------------------------------------------------------
-
-
-async def test_suggestion_goes_back_unchanged() -> None:
-    suggestion = {
-        "type": "addRules",
-        "rules": [{"toolName": "Bash", "from_the_future": 1}],
-        "behavior": "allow",
-        "destination": "cliArg",
-        "also_from_the_future": [1],
-    }
-
-    async def decide(request: PermissionRequest) -> PermissionResult:
-        return request.allow(remember=[0, "Read"])
-
-    async with connected(on_permission=decide) as (_, peer):
-        fields = {"tool_name": "Bash", "input": BASH, "permission_suggestions": [suggestion]}
-        body = {"subtype": "can_use_tool", **fields}
-        await peer.write(line("control_request", request_id="r1", request=body))
-        answer = await peer.hear(Event, where=lambda it: it.raw.get("type") == "control_response")
-        first, second = answer.raw["response"]["response"]["updatedPermissions"]
-        assert first == suggestion
-        assert second["rules"] == [{"toolName": "Read"}]
+# --- 20: permissions ------------------------------------------------------------------------------
 
 
 async def test_denial_that_stops_the_turn_keeps_its_reason() -> None:
@@ -518,52 +308,6 @@ async def test_denial_that_stops_the_turn_keeps_its_reason() -> None:
             assert not [it for it in turn.messages if getattr(it, "text", "") == "I go on"]
             assert (await session.send("and now")).text == "I go on"
     assert [it.reason for it in records] == ["not on a Sunday"]
-
-
-ASKED: dict[str, Any] = {
-    "permission": CanUseTool("Bash", BASH, tool_use_id="toolu_1"),
-    "hook": HookCallback(
-        "hook_0",
-        PreToolUseHookInput(
-            session_id="s",
-            transcript_path="t",
-            cwd="/",
-            tool_name="Bash",
-            tool_input=BASH,
-            tool_use_id="toolu_1",
-        ),
-    ),
-}
-
-
-async def withdraw(session: Session, peer: Peer, asked: str, has_begun: Callable[[], bool]) -> None:
-    """Let the CLI make a request, and withdraw it while its handler runs."""
-    id = await peer.ask(ASKED[asked])
-    await soon(has_begun)
-    await peer.say(Cancel(id=id))
-    await soon(lambda: not session.inbox.pending)
-    await anyio.wait_all_tasks_blocked()
-
-
-@pytest.mark.parametrize("asked", ASKED)
-async def test_withdrawn_request_cancels_its_callback(asked: str) -> None:
-    seen: list[str] = []
-
-    async def wait(it: Any) -> Any:
-        seen.append("begun")
-        try:
-            await anyio.sleep_forever()
-        finally:
-            seen.append("cancelled")
-
-    hook = claudewire.Hook(wait, timeout=10 * SOON)
-    changes: dict[str, Any] = {"on_permission": wait, "hooks": {"PreToolUse": hook}}
-    async with connected(**changes) as (session, peer):
-        await withdraw(session, peer, asked, lambda: seen == ["begun"])
-        assert seen == ["begun", "cancelled"]
-        assert not session.inbox.pending
-        assert (await turn_of(session, peer)).state is TurnState.DONE
-    assert not [it for it in peer.heard if isinstance(it, Answer)]
 
 
 # --- other reports -------------------------------------------------------------

@@ -10,8 +10,8 @@ import functools
 import pytest
 from tests.session.reliability.batches import Batch, run_batch
 from tests.session.reliability.cases import CASES, Case, Phase
-from tests.session.reliability.matrix import Carrier, Flavour, Outcome, positions, rehearsals
-from tests.session.reliability.table import DOCUMENT, Table, problems_of, read
+from tests.session.reliability.matrix import Carrier, Flavour, Outcome
+from tests.session.reliability.table import DOCUMENT, Table, read
 
 from claudewire.simulator.faults import FAULTS
 
@@ -68,50 +68,7 @@ def test_no_process_task_or_file_descriptor_is_left(flavour: Flavour, carrier: C
     assert batch(flavour, carrier).left == ()
 
 
-@all_backends
-def test_one_worker_has_all_tests_of_a_batch(
-    flavour: Flavour, carrier: Carrier, request: pytest.FixtureRequest
-) -> None:
-    """Otherwise each worker would play it; pytest-xdist groups tests by the end of their ids."""
-    if request.config.getoption("loadgroup", False):
-        assert request.node.nodeid.endswith(f"@{flavour}-{carrier}")
-
-
 def test_every_fault_is_played_in_every_phase() -> None:
     played = {(name, phase) for case in CASES for name in case.names for phase in case.phases}
     assert played == {(name, phase) for name in FAULTS for phase in Phase}
-
-
-def test_document_has_every_fault_and_every_phase() -> None:
-    assert problems_of(DOCUMENT.read_text(encoding="utf-8")) == []
-
-
-def kind(phase: Phase, number: int) -> str:
-    frame = rehearsals()[phase][number - 1]
-    inner = frame.get("event") or frame.get("request") or {}
-    return str(inner.get("subtype") or inner.get("type") or frame.get("subtype") or frame["type"])
-
-
-@pytest.mark.parametrize(
-    ("phase", "moment"),
-    [
-        (Phase.STARTING, "control_response"),
-        (Phase.IDLE, "notification"),
-        (Phase.STREAMING, "content_block_delta"),
-        (Phase.PERMISSION, "control_response"),
-        (Phase.HOOK, "control_response"),
-        (Phase.CLOSING, "control_response"),
-    ],
-)
-def test_fault_hits_the_frame_of_its_phase(phase: Phase, moment: str) -> None:
-    assert kind(phase, positions()[phase].moment) == moment
-
-
-@pytest.mark.parametrize(
-    ("phase", "request_put"),
-    [(Phase.PERMISSION, "can_use_tool"), (Phase.HOOK, "hook_callback"), (Phase.CLOSING, "")],
-)
-def test_phase_is_pending_while_its_request_is_open(phase: Phase, request_put: str) -> None:
-    before = [kind(phase, number) for number in range(1, positions()[phase].moment)]
-    assert not request_put or request_put in before
-    assert "success" not in before
+    assert [*documented()] == [case.title for case in CASES]

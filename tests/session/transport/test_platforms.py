@@ -23,13 +23,11 @@ from tests.helpers.processes import (
     group_of,
     is_alive,
     killed_in_the_end,
-    python,
     shell,
 )
 
 from claudewire.transport.platforms import Child, child, marks, process_table, start
-from claudewire.transport.platforms.exit_watcher import PidfdWatcher, ThreadWatcher
-from claudewire.transport.platforms.process_table import ProcessInfo, Table, descendants
+from claudewire.transport.platforms.process_table import ProcessInfo, Table
 
 pytestmark = pytest.mark.skipif(
     not Path("/proc/self/fd").exists(), reason="looks at /proc and at POSIX signals"
@@ -75,21 +73,6 @@ def end(child: Child) -> None:
 # --- the parts ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("has_pidfds", [True, False])
-def test_exit_is_noticed_with_and_without_pidfds(
-    has_pidfds: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if not has_pidfds:
-        monkeypatch.delattr(os, "pidfd_open")
-    with family(shell("echo 1; read x; exit 7")) as (it, _):
-        assert type(it.exited) is (PidfdWatcher if has_pidfds else ThreadWatcher)
-        assert not it.poll()
-        it.stdin.close()
-        wait(it.exited.fileno())
-        assert it.poll()
-        assert it.returncode == 7
-
-
 def test_child_that_cannot_be_adopted_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(pid: int) -> None:
         raise MemoryError(str(pid))
@@ -100,66 +83,7 @@ def test_child_that_cannot_be_adopted_is_killed(monkeypatch: pytest.MonkeyPatch)
     assert not is_alive(int(str(caught.value)))
 
 
-def test_descendants_are_children_and_their_children() -> None:
-    parents = {2: 1, 3: 2, 4: 3, 5: 1, 6: 7, 7: 6}
-    table = {pid: ProcessInfo(pid, parent, pid, False, "1") for pid, parent in parents.items()}
-    assert {it.pid for it in descendants(2, table)} == {3, 4}
-    assert {it.pid for it in descendants(6, table)} == {6, 7}  # numbers that were given again
-
-
 # --- whole families -------------------------------------------------------------------------------
-
-RUNAWAY = python(
-    """
-    import signal, subprocess, sys
-    born = subprocess.Popen(["sh", "-c", "sleep 1000 & wait"], start_new_session=True)
-    print(born.pid, flush=True)
-    signal.pause()
-    """
-)
-LEADERLESS = python(
-    """
-    import signal, subprocess
-    code = "sleep 1000 >/dev/null & echo $!"
-    leader = subprocess.run(["sh", "-c", code], start_new_session=True, stdout=subprocess.PIPE)
-    print(leader.stdout.decode(), end="", flush=True)
-    signal.pause()
-    """
-)
-
-
-@pytest.mark.parametrize("program", [RUNAWAY, LEADERLESS], ids=["with leader", "without"])
-def test_processes_of_other_groups_are_killed(program: tuple[str, ...]) -> None:
-    with family(program) as (parent, runaway), killed_in_the_end(runaway):
-        assert os.getpgid(runaway) != parent.pid
-        end(parent)
-        assert not is_alive(runaway)
-        assert group_of(runaway) == set()
-
-
-def test_end_now_ends_all_at_once() -> None:
-    code = "trap '' TERM; sleep 1000 & sleep 1000 & echo 1; while :; do wait; done"
-    with family(shell(code)) as (it, _):
-        assert len(group_of(it.pid)) == 3
-        it.end_now()
-        assert it.is_released
-        assert group_of(it.pid) == set()
-        it.end_now()
-
-
-def test_fork_of_this_process_does_nothing_to_a_child() -> None:
-    code = "sleep 1000 & setsid sh -c 'echo $$; exec sleep 1000' & wait"
-    with family(shell(code)) as (it, runaway), killed_in_the_end(runaway):
-        it.note_descendants()
-        it._owner += 1
-        for act in (it.kill, it.terminate, it.end_now, it.release, it.note_descendants):
-            act()
-        it.send_signal(signal.SIGKILL)
-        assert not it.kill_rest()
-        it._owner -= 1
-        assert len(group_of(it.pid)) == 2
-        assert is_alive(runaway)
-        assert not it.poll()
 
 
 def test_stranger_with_the_same_number_is_left_alone() -> None:

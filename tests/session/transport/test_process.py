@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import array
-import asyncio
 import errno
 import fcntl
 import gc
@@ -12,7 +11,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -24,7 +22,6 @@ from tests.helpers.processes import (
     ENV,
     PATIENCE,
     death,
-    descriptors,
     everything,
     group_of,
     is_alive,
@@ -364,25 +361,6 @@ async def test_close_wakes_all_pending_calls() -> None:
         assert sorted(ends, key=str) == [-9, None, None, b"", b"", b""]
 
 
-@pytest.mark.parametrize("anyio_backend", ["asyncio"])
-@pytest.mark.parametrize("steps", range(1, 8))
-async def test_close_cancelled_by_force_kills_the_process(steps: int) -> None:
-    async with running(STUBBORN, terminate_after=PATIENCE) as process:
-        assert await line(process) == b"ready"
-        before = descriptors()
-        closing = asyncio.ensure_future(process.aclose())
-        for _ in range(steps):
-            await asyncio.sleep(0)
-        also_closing = asyncio.ensure_future(process.aclose())
-        closing.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await closing
-        await asyncio.gather(also_closing, return_exceptions=True)
-        assert not process.is_alive
-        assert group_of(process.pid) == set()
-        assert len(descriptors()) == len(before) - 4
-
-
 async def test_process_that_cannot_be_killed_is_reported(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -464,29 +442,6 @@ async def test_status_is_unknown_if_other_code_reaped_the_process() -> None:
         assert await anyio.to_thread.run_sync(os.waitpid, process.pid, 0) == (process.pid, 3 << 8)
         assert await process.wait() is None
         assert not process.is_alive
-
-
-async def test_50_at_once_leave_nothing_behind(watcher: str) -> None:
-    async with running(SLEEPER):
-        pass
-    before = descriptors()
-    pids: list[int] = []
-
-    async def talk() -> None:
-        async with running(shell("exec cat")) as process:
-            pids.append(process.pid)
-            await process.send(b"hello\n")
-            assert await line(process) == b"hello"
-
-    async with anyio.create_task_group() as tasks:
-        for _ in range(50):
-            tasks.start_soon(talk)
-    assert not any(map(is_alive, pids))
-    for thread in threading.enumerate():
-        if thread.name == "claudewire exit":
-            await anyio.to_thread.run_sync(thread.join, PATIENCE)
-            assert not thread.is_alive()
-    assert descriptors() == before
 
 
 async def test_each_cleanup_is_done_once(caplog: pytest.LogCaptureFixture) -> None:

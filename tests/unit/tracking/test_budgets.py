@@ -133,14 +133,6 @@ def test_shared_budget_adds_up_several_sessions() -> None:
     assert watches[2].check(ledgers[2]) == []
 
 
-def test_warning_of_a_shared_budget_is_given_to_one_session() -> None:
-    shared = SharedBudget(output_tokens=10)
-    watches, ledger = [BudgetWatch([shared]) for _ in range(3)], Ledger()
-    watches[0].count(spend(ledger, 9), 0)
-    assert [len(watch.check(ledger)) for watch in watches] == [1, 0, 0]
-    assert watches[0].exhausted() is None
-
-
 def test_listener_is_called_when_a_mark_is_passed() -> None:
     shared = SharedBudget(output_tokens=100, warn_at=(0.5,))
     one, other, told = BudgetWatch([shared]), BudgetWatch([shared]), []

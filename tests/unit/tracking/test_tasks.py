@@ -316,19 +316,6 @@ def test_task_that_gets_its_id_keeps_the_facts_of_its_call() -> None:
     assert [it.id for it in tasks] == ["a1", "b1"]  # it began with its call
 
 
-def test_parent_is_known_from_the_tool_call() -> None:
-    tasks = table(
-        started("a1", tool_use_id="t1"),
-        whole(call("t2", run_in_background=True), agent="t1"),
-        listed("a1", "a2"),
-        started("a2", tool_use_id="t2"),
-    )
-    assert [(task.id, task.parent, task.started) for task in tasks] == [
-        ("a1", None, 1),
-        ("a2", "a1", 2),
-    ]
-
-
 # --- whether anything is under way ---------------------------------------------------------------
 
 
