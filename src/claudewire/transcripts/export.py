@@ -52,11 +52,7 @@ def export_session(
     redact: bool,
     tool_output: bool,
 ) -> None:
-    """Write a session to a file.
-
-    Raises:
-        StoreError: the format is unknown, or the file exists or cannot be written.
-    """
+    """Write a session to a file."""
     redactor: Redact = Redactor() if redact else str
     chosen = format or {"htm": "html", "markdown": "md"}.get(path.suffix[1:], path.suffix[1:])
     if chosen not in get_args(ExportFormat):
@@ -91,11 +87,7 @@ def _redacted_line(data: bytes, redactor: Redact) -> bytes:
 
 
 def _write_bundle(transcript: Transcript, path: Path, redactor: Redact) -> None:
-    """Write a session, with its subagents and other files, into a zip.
-
-    Raises:
-        FileExistsError: the file exists.
-    """
+    """Write a session, with its subagents and other files, into a zip."""
     info, main = transcript.info, transcript.path
     manifest = {"id": info.id, "cwd": redactor(info.cwd) if info.cwd else None}
     with draft_of(path) as draft, zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -180,11 +172,7 @@ _DAMAGED = (
 
 @contextmanager
 def open_bundle(path: Path) -> Iterator[Bundle]:
-    """Open an exported session.
-
-    Raises:
-        StoreError: the file is malformed, in the block as well: cut off, damaged, encrypted.
-    """
+    """Open an exported session. A damaged one is a StoreError, in the block as well."""
     try:
         with zipfile.ZipFile(path) as archive:
             yield Bundle(archive)

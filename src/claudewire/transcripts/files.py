@@ -53,11 +53,7 @@ class SessionNotFound(StoreError):
 
 
 def find_id(id: str, ids: Iterable[str], where: str, advice: str) -> str:
-    """Return this id, or the only one that begins with it.
-
-    Raises:
-        SessionNotFound: none or several match.
-    """
+    """Return this id, or the only one that begins with it."""
     found = {it for it in ids if id and it.startswith(id)}
     if id in found:
         return id
@@ -138,11 +134,7 @@ class Found(NamedTuple):
 
 
 def find_sessions(root: Path) -> list[Found]:
-    """Find all sessions below the folder of the projects.
-
-    Raises:
-        StoreError: the folder cannot be read.
-    """
+    """Find all sessions below the folder of the projects."""
     try:
         folders = sorted(os.listdir(root))
     except FileNotFoundError:  # no CLI has been here yet
@@ -223,11 +215,7 @@ def check_cancelled() -> None:
 
 
 def open_file(path: str | os.PathLike[str]) -> IO[bytes]:
-    """Open a transcript for reading.
-
-    Raises:
-        StoreError: it cannot be read.
-    """
+    """Open a transcript for reading."""
     try:
         return open(path, "rb", buffering=0)
     except OSError as error:
@@ -242,11 +230,7 @@ def _unreadable(path: object, error: OSError) -> StoreError:
 
 
 def chunks_of(file: IO[bytes]) -> Iterator[bytes]:
-    """Yield the rest of a file, in pieces that fit into memory.
-
-    Raises:
-        StoreError: it cannot be read any further.
-    """
+    """Yield the rest of a file, in pieces that fit into memory."""
     while True:
         check_cancelled()
         try:

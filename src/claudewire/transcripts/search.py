@@ -64,11 +64,7 @@ class Query(Struct, frozen=True):
 
 
 def parse_query(text: str) -> Query:
-    """Parse a search.
-
-    Raises:
-        StoreError: a condition is not valid, or there is no word, phrase or tool.
-    """
+    """Parse a search."""
     if (count := len(_WORD.findall(text))) > MOST_WORDS:
         raise StoreError(f"The query has {count} words", advice=f"Give {MOST_WORDS} at most.")
     terms: list[str] = []
@@ -122,11 +118,7 @@ def _add_condition(conditions: dict[str, str], found: re.Match[str], value: str)
 
 
 def parse_time(text: str) -> datetime:
-    """Parse a date, a date and time, or a time ago (`7d`, `12h`, `2w`).
-
-    Raises:
-        StoreError: it is none of these.
-    """
+    """Parse a date, a date and time, or a time ago (`7d`, `12h`, `2w`)."""
     try:
         ago = _AGO.fullmatch(text)
         if ago is not None:

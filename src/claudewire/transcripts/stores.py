@@ -163,11 +163,7 @@ _PART = re.compile(r"[A-Za-z0-9][\w.-]*")
 
 
 def key_of(path: Path, root: Path, project_key: str | None = None) -> StoreKey:
-    """Return the key of a transcript: the name of its folder, its session, its subpath.
-
-    Raises:
-        StoreError: it is no transcript below this folder.
-    """
+    """Return the key of a transcript: the name of its folder, its session, its subpath."""
     parts = path.relative_to(root).parts if path.is_relative_to(root) else ()
     if len(parts) < 2 or path.suffix != SUFFIX:
         raise StoreError(f"{path} is no transcript in {root}")
@@ -193,11 +189,7 @@ class Mirror:
         self._copied: dict[Path, int] = {}
 
     async def copy(self) -> int:
-        """Copy new entries; return their number.
-
-        Raises:
-            StoreError: the store has other entries than the disk.
-        """
+        """Copy new entries; return their number."""
         return sum(
             [await self._copy_file(it) for it in await anyio.to_thread.run_sync(self._paths)]
         )
@@ -260,11 +252,7 @@ def _entries(lines: Iterable[Line]) -> list[StoredEntry]:
 def _missing(
     wanted: list[StoredEntry], there: list[StoredEntry], where: str, id: str
 ) -> list[StoredEntry]:
-    """Return the entries that are missing at the end.
-
-    Raises:
-        StoreError: other entries are there.
-    """
+    """Return the entries that are missing at the end."""
     if there[: len(wanted)] != wanted[: len(there)]:
         raise StoreError(
             f"The session {id} in the {where} has diverged from this one",

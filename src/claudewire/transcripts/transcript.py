@@ -376,11 +376,7 @@ class Tree:
         return branches
 
     def branch(self, leaf: str) -> tuple[Node, ...]:
-        """Return the lines of the branch that ends at a line, or goes through it.
-
-        Raises:
-            KeyError: there is no such line.
-        """
+        """Return the lines of the branch that ends at a line, or goes through it."""
         chain = self._chain(self._nodes[leaf])
         members = {node.uuid: node for node in chain}
         for node, following in zip(chain, [*chain[1:], None], strict=True):

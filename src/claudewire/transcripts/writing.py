@@ -39,12 +39,7 @@ PAUSE = 0.01
 
 @contextmanager
 def exclusive(session_id: str, config: Path) -> Iterator[None]:
-    """Hold the lock of a session.
-
-    Raises:
-        CLIError: a running session has it; the cause is `SESSION_IN_USE`.
-        StoreError: the lock cannot be made.
-    """
+    """Hold the lock of a session, unless a running session has it."""
     lock, deadline = ConversationLock(os.path.realpath(config)), time.monotonic() + WAIT
     while True:
         try:
@@ -85,11 +80,7 @@ def encode_line(entry: dict[str, Any]) -> bytes:
 
 
 def add_line(path: str | os.PathLike[str], line: bytes) -> None:
-    """Add a line to a transcript. The caller holds the lock.
-
-    Raises:
-        StoreError: the line could not be written whole.
-    """
+    """Add a line to a transcript. The caller holds the lock."""
     with store_errors(f"{os.fspath(path)} cannot be written to"):
         file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
         try:
@@ -117,11 +108,7 @@ def _add(file: int, line: bytes) -> None:
 
 
 def connected(path: str | os.PathLike[str], tables: str, version: int = 0) -> sqlite3.Connection:
-    """Open a database that only this user can read, and that keeps nothing that was deleted.
-
-    Raises:
-        sqlite3.DatabaseError: it is damaged, or has tables of another version.
-    """
+    """Open a database that only this user can read, and that keeps nothing that was deleted."""
     name = os.path.abspath(path) if os.fspath(path) != ":memory:" else ":memory:"
     if name != ":memory:":
         make_folder(Path(name).parent)
@@ -152,9 +139,6 @@ def draft_of(path: Path, folder: Path | None = None) -> Iterator[IO[bytes]]:
     """Open a file that gets its name once everything is written.
 
     A caller that gives the folder of the draft has removed other drafts from it.
-
-    Raises:
-        FileExistsError: there is one with this name already.
     """
     make_folder(path.parent)
     if folder is None:
@@ -192,11 +176,7 @@ def remove_drafts(folder: Path) -> None:
 
 
 def new_file(path: Path, lines: Iterable[bytes], folder: Path | None = None) -> None:
-    """Make a file that is complete from the moment on at which it exists.
-
-    Raises:
-        FileExistsError: there is one already.
-    """
+    """Make a file that is complete from the moment on at which it exists."""
     with draft_of(path, folder) as file:
         file.writelines(lines)
 
@@ -211,11 +191,7 @@ def make_folder(path: Path) -> list[Path]:
 
 
 def make_files(folder: Path, files: Iterable[tuple[Path, Iterable[bytes]]], failed: str) -> None:
-    """Make several files, by their places in the folder of a project, or none of them.
-
-    Raises:
-        StoreError: one of them cannot be made.
-    """
+    """Make several files, by their places in the folder of a project, or none of them."""
     made: list[Path] = []
     with store_errors(failed):
         try:
@@ -272,11 +248,7 @@ def remove(main: Path, failed: str) -> None:
 
 
 def find_archived(id: str, archive: Path) -> list[Found]:
-    """Return a session in the archive from each project, the last changed first.
-
-    Raises:
-        SessionNotFound: none or several sessions match.
-    """
+    """Return a session in the archive from each project, the last changed first."""
     here = find_sessions(archive)
     advice = "archived() returns the existing ones."
     whole = find_id(id, (it.id for it in here), "in the archive", advice)
