@@ -136,23 +136,6 @@ def test_summary_tells_the_content_of_a_line(line: Any, shown: str) -> None:
     assert summary(line) == shown
 
 
-def test_answers_show_their_fields() -> None:
-    timeline = Timeline.of(
-        written(
-            (0, ">", asked("3", "set_permission_mode", mode="plan")),
-            (0, "<", answered("3", mode="plan")),
-            (0, ">", asked("4", "interrupt")),
-            (
-                0,
-                "<",
-                {"type": "control_response", "response": {"subtype": "success", "request_id": "4"}},
-            ),
-        )
-    )
-    answers = [step.summary for step in timeline.steps if step.kind == "answer"]
-    assert answers == ['{"mode": "plan"}', "ok"]
-
-
 def test_summary_is_one_short_line() -> None:
     assert summary(said(text("long\n" * 1000))) == ("long " * 80)[:399] + "…"
     assert [summary("x" * length, "!") for length in (400, 401)] == ["x" * 400, "x" * 399 + "…"]

@@ -9,9 +9,8 @@ import time
 from typing import get_args
 
 from tests.session.reliability.batches import Batch, run_batch
-from tests.session.reliability.cases import Phase
 from tests.session.reliability.matrix import Carrier, Flavour, Outcome
-from tests.session.reliability.table import DOCUMENT, Table, replaced, table_of
+from tests.session.reliability.table import DOCUMENT, replaced, table_of, written
 
 
 def main() -> int:
@@ -21,7 +20,7 @@ def main() -> int:
     given = parser.parse_args()
     batches = [_play(flavour, carrier) for flavour in get_args(Flavour) for carrier in _CARRIERS]
     table = table_of(outcome for batch in batches for outcome in batch.outcomes)
-    _print(table)
+    print(written(table))
     broken = [problem for batch in batches for problem in _broken(batch)]
     print(*broken, sep="\n")
     count = sum(len(batch.outcomes) for batch in batches)
@@ -53,15 +52,6 @@ def _broken(batch: Batch) -> list[str]:
 
 def _lines(outcome: Outcome) -> list[str]:
     return [f"{outcome.cell}: {problem}" for problem in outcome.problems]
-
-
-def _print(table: Table) -> None:
-    """Print it one phase after the other: six columns do not fit a terminal."""
-    for phase in Phase:
-        print(f"\n{phase}")
-        for title, outcomes in table.items():
-            print(f"  {title:42}{outcomes[phase]}")
-    print()
 
 
 if __name__ == "__main__":
