@@ -47,7 +47,8 @@ NEVER_ENDS = cli(
 ASKS = cli(
     """
     for prompt in prompts():
-        asked = {"subtype": "can_use_tool", "tool_name": "Bash", "input": {"command": "ls"}, "tool_use_id": "t"}
+        use = {"tool_name": "Bash", "input": {"command": "ls"}, "tool_use_id": "t"}
+        asked = {"subtype": "can_use_tool", **use}
         say("control_request", request_id="may I?", request=asked)
         result(json.loads(sys.stdin.readline())["response"]["response"]["behavior"])
     """
