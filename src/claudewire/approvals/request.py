@@ -220,7 +220,7 @@ class ApprovalRequest(Generic[AnswerT]):
             self.result, self.ending, self.by = answer, ending, by
             self._ended = time.monotonic()
             self.state = state
-        for callback in self._callbacks:
+        for callback in tuple(self._callbacks):  # the router may remove one in another thread
             callback()
         return True
 
