@@ -1,8 +1,8 @@
 """Sessions with a CLI: turns, replies, events, interrupts, and pools of ready CLIs.
 
-It may use every package below it; above it are `sync` and `testing`. Start with `session`, which
-applications call; then read `core`, which holds the state and sorts events, `conversation`, which
-finds the turn of a message, and `link`, which owns the reading and writing.
+It may use every package below it; above it are `sync`, `testing` and `cli`. Start with `session`,
+which applications call; then read `core`, which holds the state and sorts events, `conversation`,
+which finds the turn of a message, and `link`, which owns the reading and writing.
 """
 
 from __future__ import annotations

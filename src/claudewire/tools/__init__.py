@@ -1,7 +1,7 @@
 """Python functions as tools of the model, served over MCP inside this process.
 
 `tool` makes a tool of a function, `ToolServer` groups several, and servers of the `mcp` package can
-be mounted whole. It uses `schemas`, `errors`, `concurrency` and `wire`. Start with `tool`.
+be mounted whole. It uses `schemas`, `errors`, `concurrency` and `wire`. Start with `definition`.
 """
 
 from __future__ import annotations
