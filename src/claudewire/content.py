@@ -109,11 +109,7 @@ Prompt = Part | Sequence[Part]
 
 
 def to_content(prompt: Prompt) -> Content:
-    """Return the content of a user message.
-
-    Raises:
-        OptionsError: the prompt is empty, or a part of it cannot be sent.
-    """
+    """Return the content of a user message."""
     if isinstance(prompt, str):
         return _checked(prompt)  # a single string needs no block
     parts: object = prompt

@@ -25,18 +25,9 @@ _FENCED = re.compile(r"```(?:json)?\s*\n(.*?)\n\s*```", re.DOTALL)
 
 
 class OutputSpec(Generic[T]):
-    """The output that a turn is asked for.
+    """The output that a turn is asked for, by a type or a JSON Schema.
 
-    Args:
-        kind: a type that has a JSON Schema, or a JSON Schema itself. The CLI alone checks output
-            by a schema that is given; output of a type is also checked here.
-
-    Attributes:
-        schema: the JSON Schema for the CLI: of an object, in keywords that every CLI understands.
-        name: the name of the type.
-
-    Raises:
-        OptionsError: the type has no JSON Schema, or the schema has a type that does not exist.
+    The CLI alone checks output by a schema that is given; output of a type is also checked here.
     """
 
     def __init__(self, kind: Any) -> None:
@@ -57,14 +48,7 @@ class OutputSpec(Generic[T]):
         self.schema = portable(self._value.schema)
 
     def read(self, result: ResultMessage) -> T:
-        """Return the output of a turn.
-
-        Args:
-            result: the message that ended the turn.
-
-        Raises:
-            OutputError: there is no output, or it does not fit.
-        """
+        """Return the output of a turn; OutputError if there is none, or it does not fit."""
         text, value = result.result or "", result.structured_output
         if value is None:
             value = self._from_text(text, result)
@@ -106,11 +90,7 @@ class OutputSpec(Generic[T]):
         )
 
     def repair_prompt(self, problem: str) -> str:
-        """Ask the model to try again.
-
-        Args:
-            problem: the problem of an OutputError.
-        """
+        """Ask the model to try again."""
         schema = msgspec.json.encode(self.schema).decode()
         return (
             f"Your output could not be used: {problem}\n"
@@ -154,10 +134,8 @@ def portable(schema: Mapping[str, Any]) -> dict[str, Any]:
 
     The CLI has a strict validator of an older draft. With a keyword or a `$schema` that it does not
     know, and before some version also with a `format`, it silently returns no structured output.
-    Types are also checked here, by everything that is left out.
-
-    Raises:
-        OptionsError: it has a type that does not exist: no CLI reports that.
+    Types are also checked here, by everything that is left out. A type that does not exist is an
+    OptionsError: no CLI reports that.
     """
     plain: dict[str, Any] = {}
     for key, value in schema.items():

@@ -53,16 +53,8 @@ class _Generator(GenerateJsonSchema):
 class Parameters:
     """Typed parameters whose values come as one JSON object.
 
-    Args:
-        parameters: their names, types and defaults.
-        names: names that forward references in the types may use, besides those of their modules.
-        descriptions: descriptions of parameters whose type has none.
-
-    Attributes:
-        schema: the JSON Schema of the object.
-
-    Raises:
-        UnsupportedType: a type has no JSON Schema.
+    Forward references in the types may use `names`, besides those of their modules. `descriptions`
+    are for parameters whose type has none.
     """
 
     def __init__(
@@ -89,11 +81,7 @@ class Parameters:
             self.schema["$defs"] = {**self.schema.get("$defs", {}), **definitions}
 
     def convert(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Convert decoded JSON to the values of all parameters; defaults replace missing ones.
-
-        Raises:
-            SchemaMismatch: values do not fit, are missing, or are unknown.
-        """
+        """Convert decoded JSON to the values of all parameters; defaults replace missing ones."""
         try:
             return self._adapter.validate_json(msgspec.json.encode(given), strict=True)
         except ValidationError as error:
@@ -105,19 +93,7 @@ class Parameters:
 
 
 class Value(Parameters):
-    """One value of a type, as a JSON object: itself, or else in the only field of one.
-
-    Args:
-        kind: the type.
-        field: the name of the field.
-        names: as for `Parameters`.
-
-    Attributes:
-        is_wrapped: whether the value is in the field.
-
-    Raises:
-        UnsupportedType: the type has no JSON Schema.
-    """
+    """One value of a type, as a JSON object: itself, or else in the only field of one."""
 
     def __init__(self, kind: Any, field: str, names: Mapping[str, Any] | None = None) -> None:
         only = inspect.Parameter(field, inspect.Parameter.KEYWORD_ONLY, annotation=kind)
@@ -132,11 +108,7 @@ class Value(Parameters):
         self.schema: Schema = {**schema, "$defs": used} if used else schema
 
     def convert_value(self, value: Any) -> Any:
-        """Convert decoded JSON, without the field.
-
-        Raises:
-            SchemaMismatch: it does not fit. The paths include the field if it is wrapped.
-        """
+        """Convert decoded JSON, without the field. Paths in errors keep it if it is wrapped."""
         try:
             return self.convert({self._field: value})[self._field]
         except SchemaMismatch as mismatch:
@@ -232,11 +204,7 @@ _ITEM = re.compile(
 
 
 def parse_docstring(docstring: str | None) -> tuple[str, dict[str, str]]:
-    """Split a docstring in Google style; one in another style stays whole.
-
-    Returns:
-        the text without its sections, and the description of each argument or attribute.
-    """
+    """Split a docstring in Google style into text and descriptions; other styles stay whole."""
     text, described = inspect.cleandoc(docstring or "") + "\n", dict[str, str]()
     if re.match(rf"(?:{_ARGUMENTS}|{_OTHERS}):\n\S", text, _FLAGS):
         # Of a docstring that begins with a title, `cleandoc` removed the indentation below it.

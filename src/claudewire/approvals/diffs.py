@@ -22,11 +22,7 @@ _NO_NEWLINE = "\\ No newline at end of file"
 
 
 def read_text(path: Path) -> str | None:
-    """Read a text file; None if it does not exist.
-
-    Raises:
-        OSError, ValueError: it cannot be read, or is no regular text file of a sane size.
-    """
+    """Read a regular text file of a sane size; None if it does not exist."""
     # Opened without blocking: a named pipe would block forever.
     try:
         number = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
@@ -45,17 +41,9 @@ def read_text(path: Path) -> str | None:
 
 
 def diff_of(tool_name: str, input: Mapping[str, Any], *, cwd: str | None = None) -> str | None:
-    """Return the change of a tool as a unified diff.
+    """Return the change of a file as a unified diff; None for other tools and invalid input.
 
     If the file cannot be read, the diff has only the changed passages.
-
-    Args:
-        tool_name: Edit, Write or NotebookEdit.
-        input: the input of the tool.
-        cwd: the directory that relative paths start from.
-
-    Returns:
-        the diff; None if the tool changes no file, or its input is invalid.
     """
     name = input.get("notebook_path" if tool_name == "NotebookEdit" else "file_path")
     if tool_name not in ("Edit", "NotebookEdit", "Write") or not isinstance(name, str):

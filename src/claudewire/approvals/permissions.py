@@ -76,11 +76,7 @@ class ToolRequest(ApprovalRequest[PermissionResult]):
         self.tool_use_id: str | None = self.body.tool_use_id
 
     def check(self, answer: object) -> PermissionResult:
-        """Check a decision, and complete it: every CLI needs the input in an allow.
-
-        Raises:
-            TypeError: it is not a decision.
-        """
+        """Check a decision, and complete it: every CLI needs the input in an allow."""
         if not isinstance(answer, PermissionResultAllow | PermissionResultDeny):
             return super().check(answer)  # raises
         id = answer.tool_use_id or self.tool_use_id

@@ -20,14 +20,7 @@ from .request import ApprovalRequest
 def record_of(
     request: ApprovalRequest[Any], decision: Decision, session: str | None, *, contents: bool
 ) -> DecisionRecord:
-    """Make the record of a request that has ended.
-
-    Args:
-        request: the request.
-        decision: the decision of the policy.
-        session: the id of the conversation, if known.
-        contents: whether to keep the question and the answer, without secrets.
-    """
+    """Make the record of an ended request; `contents` adds question and answer, without secrets."""
     tool, input = _tool_and_input(request)
     reason = getattr(request.result, "message", None) or decision.reason or request.ending
     return DecisionRecord(

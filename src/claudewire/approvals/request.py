@@ -241,11 +241,7 @@ class ApprovalRequest(Generic[AnswerT]):
 
 
 def require_json(name: str, value: object) -> Any:
-    """Return a value as JSON types.
-
-    Raises:
-        AnswerError: it cannot be written as JSON.
-    """
+    """Return a value as JSON types; AnswerError if it has none."""
     try:
         plain = msgspec.to_builtins(value)
         msgspec.json.encode(plain)
@@ -255,11 +251,7 @@ def require_json(name: str, value: object) -> Any:
 
 
 def require_text(name: str, text: object) -> str:
-    """Check a string that must not be blank.
-
-    Raises:
-        AnswerError: it is blank, or no string.
-    """
+    """Return a string; AnswerError if it is blank or no string."""
     if not isinstance(text, str) or not text.strip():
         raise AnswerError(f"{name} must be a string that is not empty, got {text!r}")
     return text

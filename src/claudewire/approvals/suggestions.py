@@ -125,11 +125,7 @@ def updates_for(
     scope: str | None,
     suggestions: Sequence[Suggestion],
 ) -> list[PermissionUpdate] | None:
-    """Make the changes that go along with an allow; None for none.
-
-    Raises:
-        AnswerError: they cannot be remembered.
-    """
+    """Make the changes that go along with an allow; None for none."""
     if scope is not None and scope != "once":
         _destination(scope)
     several = isinstance(remember, Sequence) and not isinstance(remember, str)
@@ -154,11 +150,7 @@ def _update(item: object, scope: str | None, suggestions: Sequence[Suggestion]) 
 
 
 def rule_of(text: str) -> PermissionRule:
-    """Parse a rule of the CLI's settings: `Read`, `Bash(git status:*)`.
-
-    Raises:
-        AnswerError: it is not a rule.
-    """
+    """Parse a rule of the CLI's settings: `Read`, `Bash(git status:*)`."""
     match = _RULE.fullmatch(text.strip())
     if match is None:
         raise AnswerError(f"{text!r} is not a rule; write `Tool` or `Tool(which uses)`")

@@ -207,14 +207,7 @@ class Terminal:
         return max(columns - len(_BAR), 1) if columns else 0
 
     def _quote(self, text: str, label: str = "", mark: str = _BAR, style: str = "") -> None:
-        """Show foreign text, so that it cannot pass for our own.
-
-        Args:
-            text: the text.
-            label: a name for it, in the same line.
-            mark: the mark of the first line.
-            style: of all lines.
-        """
+        """Show foreign text, so that it cannot pass for our own."""
         before = f"{visible(label, keep='')}: " if label else ""
         for line in (before + visible(text)).split("\n"):
             for part in _fold(line, self._room):

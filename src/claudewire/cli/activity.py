@@ -35,13 +35,7 @@ _OUTCOMES = {
 class Progress:
     """Shows the turns, notices and decisions of a session in a view.
 
-    Args:
-        view: shows them.
-        policy: denies tools; the CLI hides some of these from the model, and then asks nobody.
-
-    Attributes:
-        decisions: the decisions so far.
-        denied: whether a tool was denied.
+    The CLI hides some denied tools from the model and asks nobody: the policy explains these.
     """
 
     def __init__(self, view: View, policy: PolicyLike | None = None) -> None:

@@ -61,17 +61,7 @@ def command(prompt: tuple[str, ...], **given: Any) -> int:
 
 
 class ChatSession(View):
-    """A conversation at a terminal.
-
-    Args:
-        options: of its sessions.
-        connect: replaces the process of the CLI.
-        first: the first prompt, if any.
-
-    Attributes:
-        session: the session.
-        screen: the terminal.
-    """
+    """A conversation at a terminal."""
 
     def __init__(self, options: Options, connect: Connect | None = None, first: str = "") -> None:
         self._first = first

@@ -43,12 +43,7 @@ _STYLE = Style.from_dict({"bottom-toolbar": "noreverse", "prompt": "bold"})
 
 
 class ChatCompleter(Completer):
-    """Completes commands at the beginning of the input, and files after an at sign.
-
-    Args:
-        commands: returns the commands, each with its help.
-        folder: the folder of relative files.
-    """
+    """Completes commands at the beginning of the input, and files after an at sign."""
 
     def __init__(self, commands: Callable[[], Iterable[tuple[str, str]]], folder: str) -> None:
         self._commands = commands
@@ -82,12 +77,7 @@ def _history() -> History:
 class ChatScreen(ConsoleIO):
     """Prints above the prompt, and reads prompts and answers.
 
-    Args:
-        unfinished: returns the unfinished lines.
-        status: returns the status line.
-        settle: returns the unfinished lines in their final form, before a question.
-        interrupt: called when Ctrl-C is pressed.
-        completer: completes prompts.
+    `settle` returns the unfinished lines in their final form, before a question.
     """
 
     def __init__(
@@ -186,11 +176,7 @@ class ChatScreen(ConsoleIO):
         return keys
 
     async def prompt(self) -> str:
-        """Read the next prompt; questions come first.
-
-        Raises:
-            EOFError: the person wants to leave.
-        """
+        """Read the next prompt; questions come first. EOFError if the person wants to leave."""
         async with self._terminal:
             pass
         text = await self._main.prompt_async(self._message, handle_sigint=False)

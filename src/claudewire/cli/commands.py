@@ -41,13 +41,7 @@ No account yet? Add --cli simulated: an agent inside this command works on your 
 
 
 class Command(NamedTuple):
-    """A command that is loaded when it is used.
-
-    Attributes:
-        group: the heading above it in the help.
-        help: its effect, in one line.
-        place: the module of this package that has it, and its name there.
-    """
+    """A command that is loaded when it is used: `place` is its module and its name there."""
 
     group: str
     help: str

@@ -135,9 +135,6 @@ class MarkdownStream:
 
     A terminal keeps printed lines, so a block is printed when it is complete: a blank line outside
     a code block ends it. Until then its source is in `unfinished`.
-
-    Args:
-        console: knows the width.
     """
 
     def __init__(self, console: Console) -> None:

@@ -215,7 +215,6 @@ class Environment:
         return Check("login", "warning", "no login found", advice)
 
     def _trust(self) -> Check:
-        """Check whether the CLI trusts this folder."""
         for folder in map(str, (self._cwd, *self._cwd.parents)):
             if [*self._values("projects", folder, "hasTrustDialogAccepted")]:
                 return Check("trust", "ok", f"{folder} is trusted")
@@ -320,7 +319,6 @@ def _options(cli: str | None, folder: str, url: str, calls: list[str]) -> Option
         return request.allow()
 
     def repeat(word: str) -> str:
-        """Say a word back."""
         calls.append("tool repeat")
         return word
 

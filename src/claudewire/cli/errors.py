@@ -57,13 +57,7 @@ _BY_CAUSE = {
 
 
 class CommandError(Exception):
-    """A command cannot do its work.
-
-    Args:
-        message: what happened, and why.
-        advice: what to do about it.
-        exit: the status to exit with.
-    """
+    """A command cannot do its work."""
 
     def __init__(self, message: str, *, advice: str = "", exit: Exit = Exit.USAGE) -> None:
         super().__init__(message)

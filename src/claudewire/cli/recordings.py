@@ -154,11 +154,7 @@ def _die_as(status: int | None) -> int:
 
 
 def _write_script(path: str, words: Sequence[str]) -> None:
-    """Write a program that runs this command, for SDKs that take a path and no arguments.
-
-    Raises:
-        CommandError: it cannot be written, or would replace a file of another origin.
-    """
+    """Write a program that runs this command, for SDKs that take a path and no arguments."""
     sign = "# Made by claudewire."
     target = Path(path)
     run = shlex.join([sys.executable, "-m", "claudewire", *words])
@@ -281,7 +277,6 @@ def replay(ctx: click.Context, /, file: str, match: str, script: str | None) -> 
 
 
 def _play(recording: Recording, flags: Sequence[str], match: Any) -> int:
-    """Act as a CLI that repeats the recording."""
     if {"-v", "--version"} & {*flags}:
         version = recording.header.get("cli_version", "0.0.0")
         sys.stdout.write(f"{version} (Claude Code)\n")
@@ -332,7 +327,6 @@ def diff(before: str, after: str, values: bool) -> int:
 
 
 def _differences(comparison: Comparison, *, values: bool) -> Iterator[Text]:
-    """Yield all differences as text."""
     if comparison.is_same:
         yield Text("No differences except ids and times.")
     if comparison.kinds:

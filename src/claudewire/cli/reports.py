@@ -237,13 +237,9 @@ Form = Literal["text", "quiet", "json", "stream-json"]
 
 
 class View:
-    """Shows a task. The base class shows nothing.
+    """Shows a task. The base class shows nothing."""
 
-    Attributes:
-        doing: returns the work of the session, in a word.
-    """
-
-    doing: Callable[[], str] = staticmethod(lambda: "")
+    doing: Callable[[], str] = staticmethod(lambda: "")  # the work of the session, in a word
 
     def show(self, activity: Activity) -> None:
         """Show an activity."""
@@ -259,11 +255,7 @@ class View:
 
 
 class DataView(View):
-    """Prints the answer alone, one JSON object, or a line of JSON for each activity.
-
-    Args:
-        form: the form of the output.
-    """
+    """Prints the answer alone, one JSON object, or a line of JSON for each activity."""
 
     def __init__(self, form: Form) -> None:
         self._form = form

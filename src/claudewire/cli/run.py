@@ -157,11 +157,7 @@ def _explain(done: RunReport, *, attended: bool) -> None:
 
 
 def read_prompt(words: tuple[str, ...], images: tuple[str, ...] = ()) -> Prompt:
-    """Return the prompt: the words, with stdin in place of a dash.
-
-    Raises:
-        CommandError: there is none.
-    """
+    """Return the prompt: the words, with stdin in place of a dash."""
     if not words and sys.stdin.isatty():
         raise CommandError(
             "There is no prompt.",
@@ -185,11 +181,7 @@ def _input() -> str:
 
 
 def _read_schema(given: str) -> dict[str, Any]:
-    """Read a JSON Schema: from a file, or the schema itself.
-
-    Raises:
-        CommandError: it is not one.
-    """
+    """Read a JSON Schema: from a file, or the schema itself."""
     is_inline = given.lstrip().startswith("{")
     try:
         found = json.loads(given if is_inline else Path(given).read_text(encoding="utf-8"))

@@ -29,11 +29,7 @@ _UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "": 1.0}
 
 
 def time(text: str) -> float:
-    """Read a time such as `90`, `90s`, `30m` or `1h30m`.
-
-    Raises:
-        click.BadParameter: the text is not a time.
-    """
+    """Read a time such as `90`, `90s`, `30m` or `1h30m`."""
     parts = re.findall(r"(\d+(?:\.\d+)?)([hms]?)", text)
     seconds = sum(float(number) * _UNITS[unit] for number, unit in parts)
     if "".join(f"{number}{unit}" for number, unit in parts) != text or not seconds:
@@ -93,12 +89,7 @@ def session_options(function: FunctionT) -> FunctionT:
 
 
 def session_arguments(given: dict[str, Any]) -> OptionsDict:
-    """Make options of a session from the arguments.
-
-    Raises:
-        CommandError: options conflict.
-        OptionsError: a rule or a file is not valid.
-    """
+    """Make options of a session from the arguments."""
     if given["resume"] and given["continue_conversation"]:
         raise CommandError("--resume and --continue exclude each other; give one of them")
     if given["fork_session"] and not (given["resume"] or given["continue_conversation"]):
@@ -136,11 +127,7 @@ def _with_rules(path: str, rules: dict[str, Iterable[str]]) -> Policy:
 
 
 def connect_for(record: str | None, options: Options) -> Connect | None:
-    """Return a function that starts the CLI and records it; None without a file.
-
-    Raises:
-        CommandError: the file exists.
-    """
+    """Return a function that starts the CLI and records it; None without a file."""
     if record is None:
         return None
     if os.path.lexists(record):

@@ -37,21 +37,14 @@ _LAST_CALL = "The answer is complete: its last model call reached the limit."
 
 
 class NoPerson:
-    """Denies every request: no person can be asked.
-
-    Args:
-        policy: decides before a person is asked.
-
-    Attributes:
-        needed: whether a request needed a person: a question, a plan, a form, or a rule that asks.
-    """
+    """Denies every request; `needed` is True after one that needed a person."""
 
     def __init__(self, policy: PolicyLike | None = None) -> None:
         self.needed: bool = False
         self._policy = policy
 
     async def __call__(self, request: ApprovalRequest[Any]) -> Any:
-        """Deny."""
+        """Deny, and note whether a person would have decided."""
         self.needed |= not isinstance(request, PermissionRequest) or self._rule_asks(request)
         return await deny_everything("No person can be asked here.")(request)
 
@@ -66,16 +59,7 @@ class Task:
     """A task, shown in a view.
 
     Ctrl-C interrupts the turn; the second time, it ends the CLI; the third time, it kills it.
-
-    Args:
-        prompt: the prompt.
-        options: of the session.
-        view: shows the task.
-        ask: makes the approver, with the function to call for Ctrl-C; without it all requests are
-            denied.
-        connect: replaces the process of the CLI.
-        timeout: seconds that the task may take.
-        denied_ok: whether denied tools leave the exit status 0.
+    `ask` makes the approver from a function to call for Ctrl-C; without `ask`, nobody is asked.
     """
 
     def __init__(
@@ -104,11 +88,7 @@ class Task:
         self._error: Exception | None = None
 
     async def run(self) -> RunReport:
-        """Run the task, show it, and report its end.
-
-        Raises:
-            OSError: the output cannot be written; the turn was interrupted.
-        """
+        """Run the task, show it, and report its end. An OSError of the output interrupts it."""
         started = monotonic()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._watch_signals)

@@ -59,14 +59,7 @@ _NEEDS_PERSON = frozenset({"AskUserQuestion", "ExitPlanMode"})
 
 
 class Drawing:
-    """Turns activities into lines: finished ones, and changing ones.
-
-    Args:
-        console: knows the width.
-
-    Attributes:
-        since: the time of the last activity.
-    """
+    """Turns activities into lines: finished ones, and changing ones."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -182,14 +175,7 @@ class Drawing:
 
 
 class TextView(View):
-    """Prints the answer to stdout and all else to stderr, on terminals and elsewhere.
-
-    Args:
-        structured: whether the answer is JSON, which is shown when it is complete.
-
-    Attributes:
-        console: the terminal of progress and questions.
-    """
+    """Prints the answer to stdout and all else to stderr, on terminals and elsewhere."""
 
     def __init__(self, *, structured: bool = False) -> None:
         self._structured = structured
@@ -285,12 +271,7 @@ class TextView(View):
 
 
 class ConsoleIO(TerminalIO):
-    """Asks on the terminal of a console, where prompt_toolkit reads.
-
-    Args:
-        console: the terminal.
-        interrupt: called when the person presses Ctrl-C instead of answering.
-    """
+    """Asks on the terminal of a console, where prompt_toolkit reads."""
 
     can_edit = True
 
@@ -355,12 +336,7 @@ class ConsoleIO(TerminalIO):
 
 
 class ViewIO(ConsoleIO):
-    """Asks on the terminal of a view, which holds its output back.
-
-    Args:
-        view: shows the task.
-        interrupt: called when the person presses Ctrl-C instead of answering.
-    """
+    """Asks on the terminal of a view, which holds its output back."""
 
     def __init__(self, view: TextView, interrupt: Interrupt) -> None:
         super().__init__(view.console, interrupt)

@@ -8,14 +8,7 @@ from .exceptions import Cause
 
 
 class Sign(NamedTuple):
-    """A message of a CLI.
-
-    Attributes:
-        cause: the kind of failure.
-        pattern: a regular expression for one line, or for several.
-        message: the meaning; `{0}` is the first group of the pattern.
-        advice: the next step for the user.
-    """
+    """A message of a CLI; `{0}` in `message` is the first group of the pattern."""
 
     cause: Cause
     pattern: str

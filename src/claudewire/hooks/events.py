@@ -25,11 +25,8 @@ ANSWER: Final = "action: decline"
 class HookEvent:
     """The facts about an event.
 
-    Attributes:
-        name: its name at the CLI.
-        matched: the field of the input that a matcher is compared with; None if it takes none.
-        blocking: the field of an output that prevents it; None if no hook can.
-        can_stop: whether a hook can end the turn here.
+    A matcher is compared with the field `matched` of the input. The field `blocking` of an output
+    prevents the event.
     """
 
     name: str
@@ -95,11 +92,7 @@ EVENTS: Final[dict[str, HookEvent]] = {
 
 
 def event_named(event: str | type[BaseHookInput]) -> HookEvent:
-    """Find an event by its name, or by the class of the hook's input.
-
-    Raises:
-        OptionsError: there is no such event.
-    """
+    """Find an event by its name, or by the class of the hook's input."""
     name = event.__struct_config__.tag if isinstance(event, type) else event
     if isinstance(name, str) and name in EVENTS:
         return EVENTS[name]
@@ -119,17 +112,11 @@ _PYTHON_ONLY = re.compile(r"\(\?(?:[P#(>]|[aiLmsux-])|\\[AZ]")
 
 
 def check_matcher(event: HookEvent, matcher: str | None) -> str | None:
-    """Check a matcher, and spell it so that all CLIs understand it alike.
+    """Check a matcher, and spell it so that all CLIs understand it alike; None matches everything.
 
     A matcher of names alone, `Bash|Edit`, is for exactly these. Any other is a regular expression
     of JavaScript that the CLI searches for in the name. One that the CLI cannot parse never
     matches, and the CLI reports nothing.
-
-    Returns:
-        The matcher; None for one that matches everything.
-
-    Raises:
-        OptionsError: the CLI would misunderstand it.
     """
     if matcher is None or matcher in ("", "*"):
         return None

@@ -106,11 +106,7 @@ class HookContext:
 
 
 def check_hook(event: HookEvent, hook: Hook) -> bool:
-    """Check a hook when it is registered, and return whether it takes a context.
-
-    Raises:
-        OptionsError: it would fail when it is called, or cannot do what it promises.
-    """
+    """Check a hook when it is registered, and return whether it takes a context."""
     if not 0 < hook.timeout <= MAX_TIMEOUT:
         raise OptionsError(
             f"The timeout of a hook is a number of seconds up to {MAX_TIMEOUT:,.0f}, "
@@ -134,11 +130,7 @@ def check_hook(event: HookEvent, hook: Hook) -> bool:
 
 
 def _takes_context(signature: inspect.Signature) -> bool:
-    """Whether a function takes a second argument. One with a default is for something else.
-
-    Raises:
-        TypeError: it takes others.
-    """
+    """Whether a function takes a second argument. One with a default is for something else."""
     takes = False
     for second in [*signature.parameters.values()][1:2]:
         if second.kind in (second.POSITIONAL_ONLY, second.POSITIONAL_OR_KEYWORD):

@@ -81,11 +81,7 @@ class HookResult:
 
 
 def to_output(returned: object, event: HookEvent, input: Any) -> HookOutput:
-    """Convert the value that a hook returned, and check that it suits the event.
-
-    Raises:
-        HookResultError: it does not suit the event.
-    """
+    """Convert the value that a hook returned, and check that it suits the event."""
     try:
         match returned:
             case None:

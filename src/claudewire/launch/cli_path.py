@@ -111,7 +111,6 @@ def _usual(env: Mapping[str, str]) -> Iterator[str]:
 
 
 def _command(path: str, env: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the command that runs a file."""
     if path.endswith(_SCRIPTS):
         node = _in_path("node", env)
         if node is None:

@@ -170,11 +170,7 @@ def _for_a_shell(command: Sequence[str], words: Sequence[str]) -> Sequence[str]:
 
 
 def _configure(transport: Transport, options: Options) -> tuple[str, ...]:
-    """Pass the command line to a transport that takes one, and return it.
-
-    Raises:
-        OptionsError: the options are invalid, or the CLI runs already.
-    """
+    """Pass the command line to a transport that takes one, and return it."""
     configurable = _configurable(transport)
     if configurable is None:
         return ()

@@ -51,13 +51,7 @@ FIXED = (
 def arguments(options: Options, files: PrivateFiles) -> tuple[str, ...]:
     """Return the arguments of the CLI, without its own name.
 
-    Args:
-        options: the options of the session.
-        files: gets large and secret values. They must stay until the CLI has exited.
-
-    Raises:
-        OptionsError: a file that options name does not exist.
-        CLIError: a file cannot be written.
+    Large and secret values go to `files`, which must stay until the CLI has exited.
     """
     words = [*FIXED]
     for name, value in given_options(options):
@@ -296,9 +290,6 @@ class PrivateFiles:
 
     The files must stay until the CLI has exited. The rest is deleted with this object, or when the
     interpreter exits; and by the guardian if this process is killed.
-
-    Attributes:
-        folder: the directory; None if there are no files.
     """
 
     def __init__(self) -> None:
@@ -306,11 +297,7 @@ class PrivateFiles:
         self._delete: weakref.finalize[..., PrivateFiles] | None = None
 
     def write(self, name: str, text: str) -> str:
-        """Write a new file, and return its path.
-
-        Raises:
-            CLIError: the file cannot be written.
-        """
+        """Write a new file, and return its path."""
         try:
             if self.folder is None:
                 self.folder = os.path.abspath(tempfile.mkdtemp(prefix="claudewire-"))

@@ -130,11 +130,7 @@ def _path(session_id: str, place: str) -> str:
 
 
 def _locked(path: str) -> int:
-    """Open a file, lock it, and write the id of this process to it.
-
-    Raises:
-        BlockingIOError: another session has the lock.
-    """
+    """Lock a file, and write the id of this process to it; BlockingIOError if it is locked."""
     while True:
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:

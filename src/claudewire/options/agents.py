@@ -118,11 +118,7 @@ def _definition(name: str, value: Any) -> AgentDefinition:
 
 
 def check_servers(agents: Mapping[str, Any], servers: Collection[str]) -> None:
-    """Check that a session has the MCP servers inside this process that its agents need.
-
-    Raises:
-        OptionsError: a server is missing.
-    """
+    """Check that a session has the MCP servers inside this process that its agents need."""
     for name, agent in agents.items():
         for server in (agent.mcp_servers or ()) if isinstance(agent, Agent) else ():
             if not isinstance(server, str | Mapping) and server.name not in servers:

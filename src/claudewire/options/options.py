@@ -103,11 +103,7 @@ class Declaration(Struct, frozen=True):
         return self.flags if self.flag is None else (self.flag, *self.flags)
 
     def kept(self, name: str, value: Any, *, remote: bool = False) -> Any:
-        """Check a value, and return its frozen copy.
-
-        Raises:
-            OptionsError: the option cannot have this value.
-        """
+        """Check a value, and return its frozen copy."""
         if value is None and self.default is None:
             return None
         with hidden_values() if self.is_secret else nullcontext():
@@ -720,11 +716,7 @@ FIXED_FLAGS = frozenset(
 
 
 def _check_together(options: Options) -> None:
-    """Check options that are valid one by one.
-
-    Raises:
-        OptionsError: some options conflict, or need others.
-    """
+    """Check options that are valid one by one: some conflict, or need others."""
     given = {name for name, it in vars(options).items() if it != DECLARATIONS[name].default}
     for name in given:
         declared = DECLARATIONS[name]

@@ -19,18 +19,8 @@ from .results import ToolError
 class Arguments:
     """The arguments of a function that is called with JSON.
 
-    Args:
-        function: the function. A first parameter `self` is left out.
-        scope: names that its hints may use, besides those of its module.
-        schema: the JSON Schema of all arguments, which are then not converted; by default it is
-            made of the hints.
-
-    Attributes:
-        schema: the JSON Schema of all arguments, an object.
-        description: the docstring without its sections.
-
-    Raises:
-        TypeError: the function cannot be called by name, or a type has no JSON Schema.
+    A given `schema` replaces that of the hints, and arguments are then not converted. Hints may use
+    the names in `scope`, besides those of their module.
     """
 
     def __init__(
@@ -62,11 +52,7 @@ class Arguments:
     def convert(
         self, given: Mapping[str, Any], context: ToolContext
     ) -> tuple[list[Any], dict[str, Any]]:
-        """Convert JSON to the arguments by position and by name.
-
-        Raises:
-            ToolError: arguments do not fit, are missing, or are unknown.
-        """
+        """Convert JSON to the arguments by position and by name."""
         try:
             by_name = self._parameters.convert(given) if self._parameters else {**given}
         except SchemaMismatch as mismatch:
@@ -77,11 +63,7 @@ class Arguments:
         return by_position, by_name
 
     def output(self) -> Value:
-        """Return the schema of the function's result.
-
-        Raises:
-            UnsupportedType: its type has no JSON Schema.
-        """
+        """Return the schema of the function's result."""
         return Value(self._hints.get("return", Any), "result", self._scope)
 
 

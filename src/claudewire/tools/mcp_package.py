@@ -38,15 +38,7 @@ _INSIDE = ("_mcp_server", "_lowlevel_server")
 
 
 class MountedServer:
-    """A server object of the `mcp` package.
-
-    Args:
-        server: the object, low-level or high-level.
-        name: the name for the CLI; by default the server's own.
-
-    Raises:
-        TypeError: it is not such an object.
-    """
+    """A server object of the `mcp` package, low-level or high-level."""
 
     def __init__(self, server: object, *, name: str | None = None) -> None:
         candidates = (server, *(getattr(server, attribute, None) for attribute in _INSIDE))
@@ -131,7 +123,6 @@ class _MountedConnection(ServerConnection):
         self._scope.cancel()
 
     async def _listen(self) -> None:
-        """Handle the server's responses, notifications and requests."""
         async for item in self._outbox[1]:
             message: Message = self._adapter.dump_python(
                 item.message, mode="json", by_alias=True, exclude_unset=True
@@ -149,11 +140,7 @@ class _MountedConnection(ServerConnection):
                 self._put(id=id, error=error)
 
     def _put(self, **message: Any) -> None:
-        """Pass a message on to the server.
-
-        Raises:
-            anyio.BrokenResourceError, anyio.ClosedResourceError: the server has ended.
-        """
+        """Pass a message on to the server."""
         parsed = self._adapter.validate_python({"jsonrpc": "2.0", **message})
         self._inbox[0].send_nowait(self._wrapped(parsed))
 

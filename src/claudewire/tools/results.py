@@ -68,11 +68,7 @@ _BLOCKS = ("audio", "image", "resource", "resource_link", "text")
 
 
 def to_json(value: Any) -> Any:
-    """Return the JSON of a value, decoded. Dataclasses, models, Structs, dates and paths have one.
-
-    Raises:
-        TypeError: it cannot be written as JSON.
-    """
+    """Return a value as decoded JSON, also dataclasses, models, Structs, dates and paths."""
     from pydantic_core import PydanticSerializationError, to_jsonable_python
 
     try:
@@ -93,15 +89,7 @@ def error_result(text: str) -> Result:
 
 
 def to_result(value: Any, *, wrap: bool = False) -> Result:
-    """Make the result of a returned value.
-
-    Args:
-        value: the value.
-        wrap: whether the output schema is of an object with the value in its field `result`.
-
-    Raises:
-        TypeError: a tool cannot return this.
-    """
+    """Make the result of a returned value; `wrap` puts it into the field `result` of an object."""
     if isinstance(value, ToolError):
         return {"content": _blocks(value.content), "isError": True}
     if isinstance(value, ToolResult):
@@ -168,7 +156,6 @@ def _block(value: Any) -> Block | None:
 
 
 def _source_block(source: Source, kind: str, name: str) -> Block | None:
-    """Return an image or a document."""
     match source:
         case URLSource(url=url):
             return {"type": "resource_link", "uri": url, "name": name}

@@ -37,13 +37,7 @@ _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 class RpcError(Exception):
-    """The refusal of a request.
-
-    Args:
-        code: the code of the error in JSON-RPC.
-        message: the reason.
-        data: more about it.
-    """
+    """The refusal of a request, with a code of JSON-RPC."""
 
     def __init__(self, code: int, message: str, data: Any = None) -> None:
         super().__init__(message)

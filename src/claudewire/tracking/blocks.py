@@ -129,7 +129,6 @@ class LiveBlock:
             self.name, self.tool_use_id = block.name, block.id
 
     def _grow(self, delta: Delta) -> None:
-        """Add a piece."""
         self.change, self.added = "grew", ""
         match delta:
             case TextDelta(text=piece) | ThinkingDelta(thinking=piece):

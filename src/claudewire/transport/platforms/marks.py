@@ -34,16 +34,8 @@ def with_mark(env: Mapping[str, str], mark: str) -> dict[str, str]:
 def find_marked(mark: str, table: Table, since: str) -> tuple[list[ProcessInfo], Unclear]:
     """Find the processes that have a mark, and the unclear ones that may have it.
 
-    A process that is just becoming another program, or exits, shows nothing for a moment.
-
-    Args:
-        mark: the mark.
-        table: the processes of the system, as `/proc` has them.
-        since: the start of the first process with this mark. Older ones are not read: one that
-            hangs in the kernel would block this.
-
-    Raises:
-        OSError: a process cannot be looked at now.
+    A process that is just becoming another program, or exits, shows nothing for a moment. Processes
+    older than `since` are not read: one that hangs in the kernel would block this.
     """
     found, unclear = [], set()
     for process in table.values():
