@@ -62,15 +62,6 @@ def test_edit_is_shown_as_a_diff(sim: str, tmp_path: Path) -> None:
         assert terminal.wait_end() == 0
 
 
-def test_question_is_answered_by_numbers(sim: str, tmp_path: Path) -> None:
-    with opened("run", "--cli", sim, "ask", cwd=tmp_path) as terminal:
-        terminal.wait_for("- 3: Large (fits a car)")
-        terminal.wait_for("s = skip ❯")
-        terminal.enter("1 3")
-        assert terminal.wait_end() == 0
-        assert "Answers: {'Which sizes?': 'Small, Large'}" in terminal.text
-
-
 def test_plan_is_sent_back_for_revision(sim: str, tmp_path: Path) -> None:
     with opened("run", "--cli", sim, "plan", cwd=tmp_path) as terminal:
         terminal.wait_for("| 2 Change it")

@@ -13,7 +13,6 @@ from claudewire.approvals.suggestions import rule_of
 from claudewire.wire import (
     AddDirectories,
     AddRules,
-    PermissionHint,
     PermissionResultAllow,
     PermissionResultDeny,
     PermissionRule,
@@ -108,13 +107,7 @@ def test_diff_shows_the_change_in_the_file(tmp_path: Path) -> None:
     input = {"file_path": "a.txt", "old_string": "two", "new_string": "three"}
     request = PermissionRequest(use("Edit", input), cwd=str(tmp_path))
     assert request.diff() == "--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+three"
-    for text, change in (("old\n", "@@ -1 +1 @@\n-old\n+new"), (None, "@@ -0,0 +1 @@\n+new")):
-        Path(tmp_path, "b.txt").unlink(missing_ok=True)
-        if text is not None:
-            Path(tmp_path, "b.txt").write_text(text, encoding="utf-8")
-        input = {"file_path": "b.txt", "content": "new\n"}
-        written = PermissionRequest(use("Write", input), cwd=str(tmp_path))
-        assert written.describe()["diff"].endswith(f"+++ b/b.txt\n{change}")
+    assert request.describe()["diff"] == request.diff()
     assert permission("make").diff() is None
 
 
@@ -266,7 +259,6 @@ GIT = [PermissionRule("Bash", "git status:*")]
         (SetMode("waltz"), None, "Change to the permission mode waltz"),
         (AddDirectories(["/a", "/b"]), None, "Let tools work in /a, /b too"),
         (RemoveDirectories(["/a"]), None, "Keep tools out of /a again"),
-        (PermissionHint("allow", "Safe to run"), "session", "Safe to run"),
         (UnknownPermissionUpdate({"type": "x"}), None, "A change that this version does not know"),
     ],
 )

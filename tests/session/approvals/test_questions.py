@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,7 +17,6 @@ from claudewire.approvals import (
     QuestionRequest,
 )
 
-EXAMPLES = Path(__file__).parents[3] / "conformance" / "examples"
 NEW = frozenset({"ask_user_question_unanswered_v1"})
 UNANSWERED = "The user did not answer the questions."
 
@@ -239,6 +237,3 @@ def test_every_choice_arrives_at_its_question(labels: list[list[str]], data: st.
     ]
     answer = QuestionRequest(ask(*questions), form="lists").answer(dict(enumerate(chosen)))
     assert answers(answer) == {f"Question {number}?": each for number, each in enumerate(chosen)}
-
-
-# --- the documented forms ------------------------------------------------------------------------

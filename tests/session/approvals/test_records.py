@@ -10,8 +10,6 @@ import pytest
 from tests.session.approvals.asking import COLOUR, MAKE, Rules, ask, decide, dialog, form, plan, use
 
 from claudewire.approvals import (
-    ApprovalRouter,
-    Approvers,
     Inbox,
     PermissionRequest,
     PermissionResultAllow,
@@ -109,16 +107,6 @@ async def test_record_names_who_answered_through_the_inbox() -> None:
             tasks.start_soon(deny_next, inbox, by)
             record = await recorded(approver="inbox", inbox=inbox)
         assert record.decided_by == name
-
-
-async def test_withdrawn_request_is_recorded() -> None:
-    records: list[DecisionRecord] = []
-    router = ApprovalRouter(Approvers(on_permission=hang, audit=records.append))
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(router.decide, MAKE, records.append)
-        await anyio.wait_all_tasks_blocked()
-        tasks.cancel_scope.cancel()
-    assert [(it.answer, it.decided_by) for it in records] == [("deny", "withdrawn")]
 
 
 @pytest.mark.parametrize(

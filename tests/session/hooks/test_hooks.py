@@ -161,10 +161,7 @@ async def test_a_hook_gets_the_input_of_its_event(event: str) -> None:
         ("SessionEnd", HookResult(context="x"), "cannot set additional_context at SessionEnd"),
         ("SessionEnd", HookResult(stop="x"), "SessionEnd cannot stop the turn"),
         ("Stop", HookResult("deny"), "Stop cannot be answered with deny"),
-        ("PreModelSwitch", HookResult("defer"), "cannot be answered with defer"),
         ("PermissionRequest", HookResult("ask"), "PermissionRequest cannot be answered with"),
-        ("PermissionRequest", HookResult(context="x"), "cannot be answered with"),
-        ("PermissionRequest", HookResult(updated_input={}), "cannot be answered with"),
         ("PermissionRequest", HookResult("allow", stop="x"), "cannot be answered with"),
         ("UserPromptSubmit", HookResult(session_title=5), "Expected `str | null`, got `int`"),
         ("PreToolUse", "allow", "returns None, a HookResult"),
@@ -189,7 +186,6 @@ async def test_a_hook_gets_the_input_of_its_event(event: str) -> None:
             own("PermissionRequest", decision={"behavior": "allow", "odd": 1}),
             "There is no 'odd' in the decision",
         ),
-        ("PreToolUse", HookOutput(decision="deny"), "must be one of approve, block, not 'deny'"),
         (
             "PreToolUse",
             HookOutput(hook_specific_output=StopHookSpecificOutput("x")),
@@ -227,7 +223,6 @@ RULE = {"type": "addRules", "rules": [{"toolName": "Bash"}], "behavior": "allow"
             {"continue_": False, "stopReason": "why"},
             {"continue": False, "stopReason": "why", **own("PreToolUse", **DENIED)},
         ),
-        ("PostToolUse", {"continue": False, "systemMessage": "!", "suppressOutput": True}, None),
         (
             "PostToolUse",
             {"decision": "block", "reason": "why", **own("PostToolUse", additionalContext="x")},
@@ -582,36 +577,6 @@ async def test_plain_hooks_run_at_once_in_threads() -> None:
                 tasks.start_soon(hooks.serve, callback("Stop"))
 
 
-async def test_a_withdrawn_hook_is_cancelled_without_a_failure(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    began, ended = anyio.Event(), anyio.Event()
-    contexts: list[HookContext] = []
-    session = cast("Session", object())
-
-    async def wait(event: object, context: HookContext) -> None:
-        contexts.append(context)
-        assert not context.cancelled
-        began.set()
-        try:
-            await anyio.sleep_forever()
-        finally:
-            ended.set()
-
-    hooks = Hooks.of({"PreToolUse": Hook(wait, on_failure="block")})
-    with anyio.fail_after(SOON):
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(hooks.serve, callback("PreToolUse"), session)
-            await began.wait()
-            tasks.cancel_scope.cancel()
-    assert ended.is_set()
-    assert caplog.messages == []
-    (context,) = contexts
-    assert context.cancelled
-    assert context.tool_use_id == "toolu_1"
-    assert context.session is session
-
-
 @time_by_hand
 @pytest.mark.parametrize("how", ["withdrawn", "too late"])
 async def test_a_hook_in_a_thread_sees_that_it_was_cancelled(how: str) -> None:
@@ -693,20 +658,31 @@ async def test_a_denial_reaches_the_model_before_any_handler(value: object, reas
             assert reason in (await session.ask("Go on.")).text
 
 
-async def test_an_interrupt_withdraws_a_running_hook() -> None:
+async def test_an_interrupt_cancels_a_running_hook_without_a_failure(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     began, ended = anyio.Event(), anyio.Event()
+    contexts: list[HookContext] = []
 
-    async def hang(event: PreToolUseHookInput) -> None:
+    async def hang(event: PreToolUseHookInput, context: HookContext) -> None:
+        contexts.append(context)
+        assert not context.cancelled
         began.set()
         try:
             await anyio.sleep_forever()
         finally:
             ended.set()
 
-    session = Session(options(hooks={"PreToolUse": hang}), transport=SimulatedCLI(shell))
+    hooks = {"PreToolUse": Hook(hang, on_failure="block")}
+    session = Session(options(hooks=hooks), transport=SimulatedCLI(shell))
     with anyio.fail_after(SOON):
         async with session:
             session.send("Go on.")
             await began.wait()
             await session.interrupt()
             await ended.wait()
+    (context,) = contexts
+    assert context.cancelled
+    assert context.tool_use_id
+    assert context.session is session
+    assert [it for it in caplog.records if it.name == "claudewire.hooks"] == []

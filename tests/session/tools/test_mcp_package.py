@@ -117,6 +117,7 @@ class Client:
     def __init__(self, connection: ServerConnection, heard: list[Message]) -> None:
         self.connection = connection
         self.heard = heard
+        self.answers: list[Message] = []
 
     async def ask(self, method: str, id: Any = 1, **params: Any) -> Message:
         message = {"jsonrpc": "2.0", "id": id, "method": method, "params": params}
@@ -127,6 +128,10 @@ class Client:
 
     async def result(self, method: str, **params: Any) -> Any:
         return (await self.ask(method, **params))["result"]
+
+    async def sleep(self, id: int) -> None:
+        """Call the tool that waits, and note the answer."""
+        self.answers.append(await self.ask("tools/call", id, name="sleep", arguments={}))
 
     async def tell(self, method: str, **params: Any) -> None:
         message = {"jsonrpc": "2.0", "method": method, "params": params}
@@ -199,38 +204,28 @@ async def test_a_server_may_ping_the_client_and_nothing_more() -> None:
 
 async def test_a_cancelled_call_is_stopped_and_answered() -> None:
     sleeping = Sleeping()
-    answers: list[Message] = []
     async with connected(calculator(sleeping)) as client:
-
-        async def sleep() -> None:
-            answers.append(await client.ask("tools/call", 7, name="sleep", arguments={}))
-
         with anyio.fail_after(SOON):
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(sleep)
+                tasks.start_soon(client.sleep, 7)
                 await sleeping.started.wait()
                 await client.tell("notifications/cancelled", requestId=8)
                 await client.tell("notifications/cancelled", requestId=7)
             await sleeping.ended.wait()
         assert await client.text("add", a=1, b=1) == "2"
-    assert answers == [
+    assert client.answers == [
         {"jsonrpc": "2.0", "id": 7, "error": {"code": -32800, "message": "Request cancelled"}}
     ]
 
 
 async def test_closing_cancels_open_calls_and_refuses_others() -> None:
     sleeping = Sleeping()
-    answers: list[Message] = []
     with anyio.fail_after(SOON):
         async with connected(calculator(sleeping)) as client, anyio.create_task_group() as tasks:
-
-            async def sleep() -> None:
-                answers.append(await client.ask("tools/call", 7, name="sleep", arguments={}))
-
-            tasks.start_soon(sleep)
+            tasks.start_soon(client.sleep, 7)
             await sleeping.started.wait()
             await client.connection.aclose()
-    assert answers[0]["error"] == {"code": -32800, "message": "Request cancelled"}
+    assert client.answers[0]["error"] == {"code": -32800, "message": "Request cancelled"}
     assert sleeping.ended.is_set()
     assert (await client.ask("ping"))["error"] == {
         "code": -32603,
@@ -242,14 +237,9 @@ async def test_closing_cancels_open_calls_and_refuses_others() -> None:
 async def test_a_repeated_handshake_does_not_mix_up_calls() -> None:
     """The CLI repeats all handshakes when a server is added, and then counts from 0 again."""
     sleeping = Sleeping()
-    answers: list[Message] = []
     with anyio.fail_after(SOON):
         async with connected(calculator(sleeping)) as client, anyio.create_task_group() as tasks:
-
-            async def sleep() -> None:
-                answers.append(await client.ask("tools/call", 2, name="sleep", arguments={}))
-
-            tasks.start_soon(sleep)
+            tasks.start_soon(client.sleep, 2)
             await sleeping.started.wait()
             async with anyio.create_task_group() as greetings:
                 for _ in range(2):
@@ -257,7 +247,7 @@ async def test_a_repeated_handshake_does_not_mix_up_calls() -> None:
             await client.tell("notifications/initialized")
             add = {"name": "add", "arguments": {"a": 1, "b": 1}}
             assert (await client.ask("tools/call", 2, **add))["result"]["content"][0]["text"] == "2"
-            assert answers == []
+            assert client.answers == []
             tasks.cancel_scope.cancel()
         assert sleeping.ended.is_set()
 

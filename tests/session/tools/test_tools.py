@@ -561,25 +561,6 @@ async def test_a_timeout_of_the_function_is_its_failure() -> None:
     assert await text_of(fail) == "! The tool failed: the database did not answer"
 
 
-async def test_a_cancelled_call_is_no_failure(caplog: pytest.LogCaptureFixture) -> None:
-    started, contexts = anyio.Event(), []
-
-    @tool
-    async def sleep(context: ToolContext) -> None:
-        contexts.append(context)
-        started.set()
-        await anyio.sleep_forever()
-
-    with anyio.fail_after(SOON):
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(sleep.call, {})
-            await started.wait()
-            assert not contexts[0].cancelled
-            tasks.cancel_scope.cancel()
-    assert contexts[0].cancelled
-    assert caplog.messages == []
-
-
 # --- contexts ------------------------------------------------------------------------------------
 
 
