@@ -166,10 +166,6 @@ def _kind_of(block: Block) -> str:
     return str(type(block).__struct_config__.tag)
 
 
-def _kind_of_delta(delta: Delta) -> str:
-    return _DELTAS.get(type(delta), "unknown")
-
-
 def _text_in(block: Block) -> str:
     if isinstance(block, TextBlock):
         return block.text
@@ -321,7 +317,8 @@ class Assembler:
         live = current.at(event.index)
         if isinstance(event, ContentBlockStart):
             return gone + self._start(current, live, event, agent)
-        live = live or self._new(current, _kind_of_delta(event.delta), agent, event.index)
+        kind = _DELTAS.get(type(event.delta), "unknown")
+        live = live or self._new(current, kind, agent, event.index)
         if live.complete:  # the whole has come before
             return gone
         live._grow(event.delta)
