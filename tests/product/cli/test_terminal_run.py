@@ -62,15 +62,6 @@ def test_edit_is_shown_as_a_diff(sim: str, tmp_path: Path) -> None:
         assert terminal.wait_end() == 0
 
 
-def test_plan_is_sent_back_for_revision(sim: str, tmp_path: Path) -> None:
-    with opened("run", "--cli", sim, "plan", cwd=tmp_path) as terminal:
-        terminal.wait_for("| 2 Change it")
-        terminal.wait_for("x = reject ❯")
-        terminal.enter("n only read")
-        assert terminal.wait_end() == 3
-        assert "only read" in terminal.text.split("Plan: False.")[1]
-
-
 def test_form_is_filled_in_field_by_field(sim: str, tmp_path: Path) -> None:
     with opened("run", "--cli", sim, "form", cwd=tmp_path) as terminal:
         terminal.wait_for("n = decline ❯")

@@ -12,7 +12,6 @@ from tests.helpers.sessions import options
 from tests.session.approvals.asking import COLOUR, BrokenPolicy
 from tests.session.approvals.spying import Played, make, play
 
-import claudewire
 from claudewire.approvals import ApprovalRequest, PermissionRequest
 from claudewire.errors import OptionsError
 from claudewire.policy import JsonLinesAudit, Policy, ToolReach
@@ -247,13 +246,6 @@ def test_denied_tool_that_the_cli_does_not_ask_about_is_warned_of(
         "The policy denies Read, but can only deny what the CLI asks about, and the CLI asks only "
         "outside of its working directories. disallowed_tools=['Read'] denies every use"
     ]
-
-
-def test_handler_without_a_parameter_is_an_error() -> None:
-    def no_place_for_a_request() -> None: ...
-
-    with pytest.raises(OptionsError, match="on_permission"):
-        claudewire.open(on_permission=no_place_for_a_request)  # type: ignore[arg-type]
 
 
 # --- explaining ----------------------------------------------------------------------------------

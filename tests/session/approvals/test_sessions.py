@@ -18,7 +18,6 @@ from claudewire.approvals import (
     ApprovalState,
     Inbox,
     PermissionRequest,
-    PermissionResultAllow,
     PermissionResultDeny,
     QuestionRequest,
 )
@@ -26,7 +25,7 @@ from claudewire.errors import Error
 from claudewire.policy import DecisionRecord, Policy
 from claudewire.session import Session, TurnState
 from claudewire.testing import Chat, SimulatedCLI
-from claudewire.wire import Answer, Cancel, CanUseTool
+from claudewire.wire import Answer, CanUseTool
 
 pytestmark = pytest.mark.anyio
 
@@ -212,16 +211,6 @@ async def waiting(**changes: Any) -> Waiting:
     return Waiting(peer, session, id)
 
 
-async def test_cli_withdraws_its_request() -> None:
-    with anyio.fail_after(SOON):
-        it = await waiting()
-        await it.peer.say(Cancel(id=it.id))
-        await soon(lambda: not it.request.is_waiting)
-        it.check_withdrawn("the request was withdrawn before it was decided")
-        await it.session.close()
-    assert not [event for event in it.peer.heard if isinstance(event, Answer)]
-
-
 @pytest.mark.parametrize("handlers", [{}, {"approver": None, "on_permission": hang}])
 async def test_end_of_the_turn_withdraws_its_requests(
     handlers: dict[str, Any], caplog: pytest.LogCaptureFixture
@@ -239,20 +228,6 @@ async def test_end_of_the_turn_withdraws_its_requests(
     assert answer.body == PermissionResultDeny(why, tool_use_id="toolu_1")
     assert f"{it.request.id}: {why}, so the answer is no" in caplog.text
     assert [(record.reason, record.session_id) for record in records] == [(why, "a-conversation")]
-
-
-async def test_request_of_a_background_agent_outlives_the_turn() -> None:
-    with anyio.fail_after(SOON):
-        it = await waiting()
-        id = await it.peer.ask(CanUseTool("Bash", {"command": "make"}, agent_id="agent-1"))
-        await soon(lambda: len(it.session.inbox.pending) == 2)
-        await it.peer.say(saying.result())
-        await soon(lambda: len(it.session.inbox.pending) == 1)
-        (request,) = it.session.inbox.pending
-        assert it.session.inbox.act(request.id, "allow")
-        answer = await it.peer.hear(Answer, where=lambda answer: answer.id == id)
-        assert isinstance(answer.body, PermissionResultAllow)
-        await it.session.close()
 
 
 async def test_closing_session_denies_only_its_own_requests(

@@ -347,12 +347,3 @@ async def test_a_context_knows_its_session_and_ids() -> None:
 def test_two_tools_of_one_name_are_refused() -> None:
     with pytest.raises(ValueError, match="s has two tools called add"):
         ToolServer("s", [add, add])
-
-
-async def test_the_end_of_the_handshake_is_known() -> None:
-    connection = CALCULATOR.attach()
-    await connection.handle(request("initialize", {}))
-    assert not connection.met.is_set()
-    await connection.handle({"jsonrpc": "2.0", "method": "notifications/initialized"})
-    assert connection.met.is_set()
-    assert connection.trouble is None

@@ -25,7 +25,6 @@ from tests.helpers.clock import let_pass, simulated_time, time_by_hand
 from tests.helpers.peer import SOON
 
 from claudewire.content import document, image
-from claudewire.schemas import UnsupportedType
 from claudewire.tools import AnyTool, ToolAnnotations, ToolContext, ToolError, ToolResult, tool
 from claudewire.wire import FileSource, ImageBlock, TextBlock
 
@@ -196,12 +195,6 @@ def test_types_of_the_scope_of_a_function_are_found() -> None:
 def _star(*numbers: int) -> None: ...
 
 
-def _opaque(thing: Opaque) -> None: ...
-
-
-def _unknown(thing: Nowhere) -> None: ...  # type: ignore[name-defined]  # noqa: F821
-
-
 def _generator() -> Any:
     yield 1
 
@@ -210,8 +203,6 @@ def _generator() -> Any:
     ("make", "error", "problem"),
     [
         (lambda: tool(_star), TypeError, "it cannot take *numbers"),
-        (lambda: tool(_opaque), UnsupportedType, "Use a dataclass, a TypedDict"),
-        (lambda: tool(_unknown), UnsupportedType, "names 'Nowhere', which is not defined"),
         (lambda: tool(_generator), TypeError, "_generator yields"),
         (lambda: tool(cast("Any", 5)), TypeError, "5 is not a function"),
         (lambda: tool(Point), TypeError, "Point is a class, not a function"),

@@ -111,15 +111,6 @@ def test_unknown_system_message_keeps_everything(subtype: Any) -> None:
     assert message.data == write(message) == write(message, SESSION) == obj
 
 
-def test_unknown_block_is_written_as_it_was_read() -> None:
-    content: list[Any] = [{"type": "text", "text": "a"}, {"type": "hologram", "beam": 1}]
-    message = read(assistant(*content))
-    assert message.content == [TextBlock("a"), UnknownBlock(content[1])]
-    assert message.problems == ()
-    for dialect in (MODERN, LEGACY):
-        assert write(message, dialect)["message"]["content"] == content
-
-
 def test_unknown_request_and_hook_are_kept() -> None:
     frame = {"type": "control_request", "request_id": "1"}
     assert read({**frame, "request": {"subtype": "dance"}}).body == UnknownRequest(

@@ -10,7 +10,6 @@ import pytest
 
 from claudewire.wire import (
     Answer,
-    AssistantMessage,
     BinaryVersionResult,
     Cancel,
     CancelAsyncMessage,
@@ -470,16 +469,6 @@ def test_bad_line_is_one_event_and_the_next_line_arrives() -> None:
         KeepAlive,
     ]
     assert (events[0].line, events[3].length) == (lines[0], 201)  # type: ignore[attr-defined]
-
-
-def test_undeclared_fields_are_kept_during_a_turn() -> None:
-    connection = client()
-    connection.send(UserMessage.of("go"))
-    said = {"type": "assistant", "message": {"role": "assistant", "content": "hi"}, "new": 1}
-    message, end = hear(connection, said, result())
-    assert isinstance(message, AssistantMessage)
-    assert (message.raw, message.extra) == (said, {"new": 1})
-    assert isinstance(end, ResultMessage)
 
 
 @pytest.mark.parametrize(

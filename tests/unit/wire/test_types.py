@@ -19,7 +19,6 @@ from claudewire.wire import (
     Block,
     Body,
     CanUseTool,
-    CommandLifecycleMessage,
     Content,
     ContentBlockDelta,
     HookInput,
@@ -197,11 +196,6 @@ def test_system_message_has_its_subtype_and_its_object() -> None:
         assert isinstance(unknown, SystemMessage)
         assert unknown.subtype == subtype
     assert UnknownMessage(data={"type": "new"}).kind == "new"
-
-
-def test_dropped_prompt_gets_no_result() -> None:
-    assert CommandLifecycleMessage(state="cancelled").is_dropped
-    assert not CommandLifecycleMessage(state="started").is_dropped
 
 
 def test_numbers_stay_as_they_were_written() -> None:
