@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 from ..._package import lazy_exports
 
 if TYPE_CHECKING:
-    from .cage import FAKE_KEY, Cage
-    from .launcher import CageError
-
-__all__ = ["FAKE_KEY", "Cage", "CageError"]
-
-if not TYPE_CHECKING:  # or type checkers would take any name for one of ours
-    __getattr__, __dir__ = lazy_exports(
-        __name__, {".cage": "FAKE_KEY Cage", ".launcher": "CageError"}
-    )
+    from .cage import FAKE_KEY as FAKE_KEY
+    from .cage import Cage as Cage
+    from .launcher import CageError as CageError
+else:  # or type checkers would accept any name
+    _HOMES = {
+        ".cage": "FAKE_KEY Cage",
+        ".launcher": "CageError",
+    }
+    __all__ = [*" ".join(_HOMES.values()).split()]
+    __getattr__, __dir__ = lazy_exports(__name__, _HOMES)
