@@ -100,12 +100,10 @@ class Engine(ABC):
         self._finished: deque[tuple[str, Any]] = deque()
         self._actions: deque[Action] = deque()
         self._dead = False
+        self.clock = clock
         self._faults = sorted(map(copy, faults), key=lambda fault: fault.order)
         for fault in self._faults:
             fault.attach(self)
-            clock = fault.clock(clock)
-        self.clock = clock
-        self.started: float = clock()
 
     @abstractmethod
     def begin(self) -> None:
