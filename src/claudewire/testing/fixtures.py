@@ -7,7 +7,7 @@ import os
 import re
 import zlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import ExitStack
+from io import BytesIO
 from pathlib import Path
 from typing import TypeGuard
 
@@ -196,19 +196,14 @@ CageFactory = Callable[..., Cage]
 
 
 class RecordingFactory:
-    """Records a test, or replays its recordings, one after the other.
+    """Records a test, or replays its recordings; the first one is at `path`."""
 
-    The first one is at `path`. Unfinished recordings are in `scratch`.
-    """
-
-    def __init__(self, log: WireLog, *, path: Path, scratch: Path, record: bool) -> None:
+    def __init__(self, log: WireLog, *, path: Path, record: bool) -> None:
         self._log = log
         self._path = path
-        self._scratch = scratch
         self._record = record
         self._count = 0
-        self._files = ExitStack()
-        self._made: dict[Path, tuple[Path, RecordingTransport]] = {}
+        self._made: dict[Path, tuple[BytesIO, RecordingTransport]] = {}
         self._replays: list[ReplayTransport] = []
 
     async def __call__(
@@ -234,9 +229,8 @@ class RecordingFactory:
             return self._log.watch(replay)
         opened = live()
         inner = await opened if inspect.isawaitable(opened) else opened
-        made = self._scratch / path.name
-        # Opened here, not by the transport, which the test may forget to close.
-        recorder = RecordingTransport(inner, self._files.enter_context(made.open("wb")))
+        made = BytesIO()
+        recorder = RecordingTransport(inner, made)
         self._made[path] = made, recorder
         return self._log.watch(recorder)
 
@@ -246,14 +240,13 @@ class RecordingFactory:
         Raises:
             ReplayUnfinished: the application sent more when it was recorded.
         """
-        self._files.close()
         if not passed:
             return
         for path, (made, recorder) in self._made.items():
             if recorder.failure is not None:
                 raise recorder.failure
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(made.read_bytes())
+            path.write_bytes(made.getvalue())
         for replay in self._replays:
             replay.finish()
 

@@ -125,9 +125,7 @@ def cage() -> Iterator[CageFactory]:
 
 
 @pytest.fixture
-def wire_recording(
-    request: pytest.FixtureRequest, wire_log: WireLog, _claudewire_folder: Path
-) -> Iterator[RecordingFactory]:
+def wire_recording(request: pytest.FixtureRequest, wire_log: WireLog) -> Iterator[RecordingFactory]:
     """Replay the recording of this test, or record it with --wire-record.
 
     `await wire_recording(live)` is a transport; `live` makes the real one and is called only for
@@ -138,7 +136,6 @@ def wire_recording(
     recordings = RecordingFactory(
         wire_log,
         path=recording_path(request.path, request.node.nodeid.partition("::")[2]),
-        scratch=_claudewire_folder,
         record=request.config.getoption("--wire-record"),
     )
     yield recordings
