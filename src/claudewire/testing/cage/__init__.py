@@ -1,7 +1,7 @@
 """A cage for real programs: no network but loopback, a private home, a clean environment.
 
-`cage` is for applications; `launcher` and `sandbox_server` are programs that run inside. Start with
-`cage`. Names are loaded when they are first used: the launcher starts through here.
+`cage` is for applications, and serves the API inside; `launcher` is the program that enters a cage.
+Start with `cage`. Names are loaded when they are first used: the launcher starts through here.
 """
 
 from __future__ import annotations

@@ -127,7 +127,7 @@ def _start_server(folder: Path, outside: int, mark: str) -> str:
 
     Its environment has no mark: it is not a process of the program.
     """
-    server = [sys.executable, "-P", "-m", "claudewire.testing.cage.sandbox_server"]
+    server = [sys.executable, "-P", "-m", "claudewire.testing.cage.cage"]
     with open(folder / LOG, "ab") as log:
         done = subprocess.run(
             [*server, str(folder), str(os.getpid()), str(outside)],
