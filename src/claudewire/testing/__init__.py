@@ -17,14 +17,11 @@ if TYPE_CHECKING:
     from ..simulator import LATEST as LATEST
     from ..simulator import PERSONAS as PERSONAS
     from ..simulator import Chat as Chat
-    from ..simulator import Engine as Engine
-    from ..simulator import Persona as Persona
     from ..simulator import Scenario as Scenario
     from ..simulator import Script as Script
     from ..simulator import ScriptError as ScriptError
     from ..simulator import SimulatedCLI as SimulatedCLI
     from ..simulator import SimulatedTask as SimulatedTask
-    from ..simulator import Simulation as Simulation
     from ..simulator import ToolOutcome as ToolOutcome
     from ..simulator import demo_agent as demo_agent
     from ..simulator import faults as faults
@@ -47,13 +44,13 @@ if TYPE_CHECKING:
     from .fixtures import ScenarioFailed as ScenarioFailed
     from .fixtures import SimulatedCLIFactory as SimulatedCLIFactory
     from .fixtures import SimulatedProgramFactory as SimulatedProgramFactory
-    from .wirelog import Watched as Watched
-    from .wirelog import WireLog as WireLog
+    from .fixtures import Watched as Watched
+    from .fixtures import WireLog as WireLog
 else:  # or type checkers would accept any name
     _HOMES = {
         "..simulator": """
-            LATEST PERSONAS Chat Engine Persona Scenario Script ScriptError SimulatedCLI
-            SimulatedTask Simulation ToolOutcome demo_agent load_scenario script_from_toml
+            LATEST PERSONAS Chat Scenario Script ScriptError SimulatedCLI SimulatedTask ToolOutcome
+            demo_agent load_scenario script_from_toml
         """,
         "..simulator.faults": "",
         ".api": """
@@ -63,9 +60,8 @@ else:  # or type checkers would accept any name
         ".cage": "Cage CageError",
         ".fixtures": """
             CageFactory NoRecording RecordingFactory ScenarioFailed SimulatedCLIFactory
-            SimulatedProgramFactory
+            SimulatedProgramFactory Watched WireLog
         """,
-        ".wirelog": "Watched WireLog",
     }
     __all__ = ["faults", *" ".join(_HOMES.values()).split()]
     __getattr__, __dir__ = lazy_exports(__name__, _HOMES)

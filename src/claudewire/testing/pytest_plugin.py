@@ -19,8 +19,8 @@ if TYPE_CHECKING:
         RecordingFactory,
         SimulatedCLIFactory,
         SimulatedProgramFactory,
+        WireLog,
     )
-    from .wirelog import WireLog
 
 _LOG = pytest.StashKey["WireLog"]()
 _PASSED = pytest.StashKey[bool]()
@@ -52,7 +52,7 @@ def pytest_runtest_makereport(
 @pytest.fixture
 def wire_log(request: pytest.FixtureRequest) -> WireLog:
     """Log the wire of this test, to show it if the test fails: `wire_log.watch(transport)`."""
-    from .wirelog import WireLog
+    from .fixtures import WireLog
 
     log = request.node.stash[_LOG] = WireLog()
     return log
@@ -75,7 +75,7 @@ def simulated_cli(
     from .fixtures import SimulatedCLIFactory
 
     made = SimulatedCLIFactory(
-        wire_log, base=request.path.parent, cwd=tmp_path, config=_claudewire_folder / "config"
+        wire_log, base=request.path.parent, folder=tmp_path, config=_claudewire_folder / "config"
     )
     yield made
     made.finish(passed=request.node.stash.get(_PASSED, False))
