@@ -187,6 +187,17 @@ async def test_session_is_resumed_at_a_message(tmp_path: Path) -> None:
     assert await refused.stderr() == "No message found with message.uuid of: no\n"
 
 
+async def test_resuming_drops_only_the_declared_turn(tmp_path: Path) -> None:
+    await held(tmp_path, "one", "two", argv=("--session-id", SESSION))
+    _, at, dropped, _ = (it["uuid"] for it in chained(tmp_path))
+    resume = ("--resume", SESSION, f"--resume-session-at={at}")
+    refused = cli(tmp_path, *resume, f"--resume-drops-turn={at}")
+    assert await refused.rest() == 1
+    assert "Resume rejected by --resume-drops-turn: resuming at" in await refused.stderr()
+    talk = await held(tmp_path, "three", argv=(*resume, f"--resume-drops-turn={dropped}"))
+    assert said(talk.heard) == ["one | three"]
+
+
 async def test_used_or_missing_id_ends_the_cli(tmp_path: Path) -> None:
     await held(tmp_path, "one", argv=("--session-id", SESSION))
     used = cli(tmp_path, "--session-id", SESSION)
