@@ -178,7 +178,8 @@ class ModelOutput:
                 estimated_tokens_delta=tokens,
                 user_message_uuid=self._prompt_uuid,
             )
-        for delta in (*map(kind, pieces(text)), *more):
+        pieces = (text[at : at + PIECE] for at in range(0, len(text), PIECE))
+        for delta in (*map(kind, pieces), *more):
             self._stream(wire.ContentBlockDelta(self._index, delta))
         self._output += tokens
         self._send(replace(opened, content=[whole]))
@@ -237,11 +238,6 @@ class ModelOutput:
             first = {"user_message_uuid": self._prompt_uuid, "user_message_uuids": self._turn_uuids}
         id = self._message.id
         self.engine.tell(wire.StreamEvent, event=event, api_message_id=id, **first)
-
-
-def pieces(text: str) -> list[str]:
-    """Cut a string into the pieces of a stream of deltas."""
-    return [text[at : at + PIECE] for at in range(0, len(text), PIECE)]
 
 
 # --- the parts of messages ------------------------------------------------------------------------

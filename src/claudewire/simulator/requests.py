@@ -150,8 +150,7 @@ def _set_model(engine: Engine, body: wire.SetModel) -> Any:
 
 
 def _status(engine: Engine, body: wire.McpStatus) -> Any:
-    states = engine.session.servers.items()
-    return wire.McpStatusResult([_server_status(name, state) for name, state in states])
+    return wire.McpStatusResult([_server_status(*it) for it in engine.session.servers.items()])
 
 
 def _server_status(name: str, state: ServerState) -> wire.McpServerStatus:
