@@ -150,7 +150,7 @@ class Configuration:
             self.servers |= {**known.mcp_servers, **project.mcp_servers}
         for config in flags.mcp_config:
             self.servers |= self._given_servers(config)
-        self.settings = msgspec.convert(self.effective, Settings)
+        self.settings: Settings = msgspec.convert(self.effective, Settings)
 
     def rules(self, behavior: str) -> Iterator[tuple[str, str, str]]:
         """Yield the permission rules for `allow`, `deny` or `ask`, with their root and source."""

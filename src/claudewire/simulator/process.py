@@ -42,7 +42,8 @@ class Host:
         self.reading: bool = True
         self.input_ended: bool = False
         self.status: int | None = None
-        self.wakes, waker = os.pipe()
+        wakes, waker = os.pipe()
+        self.wakes: int = wakes
         engine.thread_waker = lambda: lambda: _write(waker, b"!")
 
     def run(self) -> int:
