@@ -56,7 +56,7 @@ class NoRecording(Error):
 
 
 class _Factory:
-    """What both factories need: paths of scenarios are relative to `base`."""
+    """The state of both factories. Paths of scenarios are relative to `base`."""
 
     def __init__(self, log: WireLog, *, base: Path, folder: Path, config: Path) -> None:
         self._log = log
