@@ -20,17 +20,9 @@ from .simulation import MARK, Simulation, write_program
 STDIN, STDOUT, STDERR = 0, 1, 2
 
 
-class Terminated(BaseException):
-    """SIGTERM or SIGHUP has come."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__(number)
-        self.status: int = 128 + number
-
-
 def terminate(number: int, frame: object) -> None:
     """Exit, wherever the program is."""
-    raise Terminated(number)
+    sys.exit(128 + number)
 
 
 class Host:
@@ -53,9 +45,9 @@ class Host:
             signal.signal(signal.SIGHUP, terminate)
         try:
             return self.serve_until_exit()
-        except Terminated as told:
+        except SystemExit:
             self.engine.transcript.close()
-            return told.status
+            raise
         except KeyboardInterrupt:
             return self.interrupt()
         finally:
