@@ -26,7 +26,7 @@ _FILES = {
     "local": ("localSettings", ".claude/settings.local.json"),
 }
 
-_EVENTS = frozenset(
+HOOK_EVENTS = frozenset(
     {"PreToolUse", "PostToolUse", "PostToolUseFailure", "UserPromptSubmit", "Stop", "PreCompact"}
     | {"PermissionRequest", "SubagentStart", "SubagentStop"}
 )
@@ -87,6 +87,7 @@ class Instructions(NamedTuple):
 
     description: str
     text: str
+    tools: list[str] | None = None
 
     def filled(self, arguments: str) -> str:
         """Return the text with the arguments of the command."""
@@ -172,7 +173,7 @@ class Configuration:
             for key in sorted(permissions.keys() - {*Permissions.__struct_encode_fields__}):
                 yield f"permissions.{key} ({name})"
         events = self.settings.hooks
-        yield from (f"hooks for {event}" for event in sorted(events.keys() - _EVENTS))
+        yield from (f"hooks for {event}" for event in sorted(events.keys() - HOOK_EVENTS))
         kinds = {str(it.get("type")) for event in events for _, it in self.hooks(event)}
         yield from (f"hooks of the type {kind}" for kind in sorted(kinds - {"command"}))
 
@@ -227,10 +228,13 @@ class Configuration:
     def _report_distrust(self, permissions: Object, file: str) -> None:
         """Report the permissions that an untrusted project grants."""
         for key in sorted(permissions.keys() & _GRANTS):
+            count = len(permissions[key]) if isinstance(permissions[key], list) else 1
+            entries = f"{count} permissions.{key} {'entry' if count == 1 else 'entries'}"
             self.problems.append(
-                f"Ignoring permissions.{key} from {file}: this workspace has not been trusted. Run "
-                "Claude Code interactively here once and accept the trust dialog, or set "
-                f'projects["{self._cwd}"].hasTrustDialogAccepted: true in .claude.json.'
+                f"Ignoring {entries} from {file}: this workspace has not been trusted. Run Claude "
+                "Code interactively here once and accept the trust dialog, or set "
+                f'projects["{self._cwd}"].hasTrustDialogAccepted: true in '
+                f"{self._config_dir}/.claude.json."
             )
 
     def _given_settings(self, value: str) -> Object:
@@ -292,7 +296,8 @@ class Configuration:
         head, body = dict(_FIELD.findall(found["head"] or "")), found["body"].strip()
         own = name if into is self.commands else head.get("name") or name
         first = next((line.lstrip("# ") for line in body.splitlines() if line.strip()), "")
-        into[prefix + own] = Instructions(head.get("description") or first, body)
+        tools = re.findall(r"[^,\s]+", head["tools"]) if head.get("tools") else None
+        into[prefix + own] = Instructions(head.get("description") or first, body, tools)
 
 
 _FRONT_MATTER = re.compile(r"(---\s*\n(?P<head>.*?)\n---\s*?(?=\n|$))?(?P<body>.*)", re.DOTALL)

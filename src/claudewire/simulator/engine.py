@@ -245,6 +245,14 @@ class Engine(ABC):
         """Write a line to stderr."""
         self.act(WriteError(text.encode() + b"\n"))
 
+    def warn_once(self, name: str) -> None:
+        """Name something that has no effect here, unlike with the real CLI; exit if strict."""
+        if name not in self.session.ignored:
+            self.session.ignored.add(name)
+            self.warn(f"claudewire-sim: accepted, but not simulated: {name}")
+            if self.session.flags.strict:
+                self.exit(1)
+
     def note_failure(self, error: Exception) -> None:
         """Report an exception of the scenario on stderr and in `failures`."""
         if isinstance(error, StreamClosed | Refused | TimedOut):  # caused by the SDK
