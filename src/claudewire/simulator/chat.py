@@ -54,11 +54,12 @@ class ToolCall(NamedTuple):
 
 
 class _Output(NamedTuple):
-    """The output of a tool: the model's part, and all of it if that is more."""
+    """The output of a tool: the model's part, all of it if that is more, a subagent's report."""
 
     content: Any
     is_error: bool = False
     whole: Any = None
+    report: str = ""
 
 
 class Chat:
@@ -174,10 +175,7 @@ class Chat:
     async def plan(self, text: str) -> ToolOutcome:
         """Propose a plan and wait for the answer. An approved plan ends the mode `plan`."""
         words = "User has approved your plan. You can now start coding."
-        outcome = await self.use("ExitPlanMode", {"plan": text}, result=words)
-        if outcome.allowed and self.session.mode == "plan":
-            set_mode(self.engine, "default")
-        return outcome
+        return await self.use("ExitPlanMode", {"plan": text}, result=words)
 
     async def call(self, server: str, tool: str, arguments: dict[str, Any]) -> ToolOutcome:
         """Call a tool of an MCP server."""
@@ -204,6 +202,8 @@ class Chat:
                 self.deny(block)
             self._end_tool(block, _Output(decision.message, True), decision)
             return ToolOutcome(False, decision.input, decision.message, True)
+        if block.name == "ExitPlanMode" and self.session.mode == "plan":
+            set_mode(self.engine, "default")
         self.tool_runs, started = True, self.engine.clock()
         await self.sleep(seconds)
         output = await run(block, decision.input)
@@ -211,12 +211,16 @@ class Chat:
         context = await self._tell_hooks(block, decision, output, took)
         if stopped:
             self._stop()
-        text = f"{_as_text(output.content)}\n{context}".rstrip("\n")
+        text = output.report or f"{_as_text(output.content)}\n{context}".rstrip("\n")
         return ToolOutcome(True, decision.input, text, output.is_error)
 
     async def _may_run(self, block: wire.ToolUseBlock) -> tuple[Decision, bool]:
         """Ask the hooks, the rules, the SDK; also return whether a hook ends the turn."""
         name, input = block.name, block.input
+        agent = self.model.agent
+        if agent is not None and not agent.has_tool(name):
+            message = f"<tool_use_error>Error: No such tool available: {name}</tool_use_error>"
+            return Decision(False, input, message, known=False), False
         about = {"tool_name": name, "tool_input": input, "tool_use_id": block.id}
         hooks = await self.hook("PreToolUse", name, **about)
         if hooks.updated_input is not None:
@@ -226,7 +230,7 @@ class Chat:
             return Decision(False, input, message), False
         if hooks.permission == "allow":
             return Decision(True, input), hooks.stopped
-        agent_id = self.model.agent.fields.get("agent_id") if self.model.agent is not None else None
+        agent_id = agent.fields.get("agent_id") if agent is not None else None
         must_ask = hooks.permission == "ask"
         decision = await decide(
             self.engine, name, input, block.id, agent_id=agent_id, must_ask=must_ask
@@ -240,10 +244,8 @@ class Chat:
         if call.run is None and block.name.startswith("mcp__"):
             answer = await call_tool(self.engine, block.name, input, block.id)
             return _Output(answer.get("content", ""), bool(answer.get("isError")))
-        if call.run is None:
-            return _Output(call.result)
         try:
-            result = call.run(input)
+            result = call.result if call.run is None else call.run(input)
             return _Output(await result if isinstance(result, Awaitable) else result)
         except Exception as error:
             if isinstance(error, AssertionError):
@@ -397,10 +399,17 @@ class Chat:
         if self.session.persona.narrates:
             name, given["run_in_background"] = "Agent", background
         (block,) = self._call_tools((name, given))
-        reports: list[str] = []
         start = self._launch if background else self._delegate
-        outcome = await self._use(block, partial(start, work, reports))
-        return outcome._replace(text=reports[0]) if reports else outcome
+        if kind not in self.session.agent_tools:
+            start = self._miss
+        return await self._use(block, partial(start, work))
+
+    async def _miss(
+        self, work: Scenario, block: wire.ToolUseBlock, input: dict[str, Any]
+    ) -> _Output:
+        known = ", ".join(self.session.agent_tools)
+        text = f"Agent type '{input['subagent_type']}' not found. Available agents: {known}"
+        return _Output(text, True)
 
     async def _child(self, block: wire.ToolUseBlock) -> tuple[Subagent, Chat]:
         agent = Subagent(self.engine, block)
@@ -410,7 +419,7 @@ class Chat:
         return agent, child
 
     async def _delegate(
-        self, work: Scenario, reports: list[str], block: wire.ToolUseBlock, input: dict[str, Any]
+        self, work: Scenario, block: wire.ToolUseBlock, input: dict[str, Any]
     ) -> _Output:
         """Run a subagent and wait for its report."""
         agent, child = await self._child(block)
@@ -419,18 +428,17 @@ class Chat:
         child.as_user(agent.prompt, kept={})
         try:
             await child._work_as(agent, work)
-        except EndTurn as end:
-            if end.terminal_reason != "api_error":
+        except EndTurn:
+            if child.api_error_status is None:
                 raise
             agent.end(child.last_text, child.model.usage, "failed")
             return _Output(child.last_text, True)
         agent.end(child.last_text, child.model.usage)
-        reports.append(child.last_text)
         text, whole = agent.reported(child.last_text, child.model.usage)
-        return _Output([{"type": "text", "text": text}], whole=whole)
+        return _Output([{"type": "text", "text": text}], whole=whole, report=child.last_text)
 
     async def _launch(
-        self, work: Scenario, reports: list[str], block: wire.ToolUseBlock, input: dict[str, Any]
+        self, work: Scenario, block: wire.ToolUseBlock, input: dict[str, Any]
     ) -> _Output:
         """Start a subagent that works in the background, once the model knows of it."""
         agent, child = await self._child(block)
@@ -444,7 +452,6 @@ class Chat:
 
         self.engine.defer(begin)
         text, whole = agent.launched()
-        reports.append(text)
         return _Output([{"type": "text", "text": text}], whole=whole)
 
     async def _work_as(self, agent: Subagent, work: Scenario) -> None:
@@ -543,7 +550,8 @@ class Chat:
         self.model.close("end_turn")
         self.last_text = f"API Error: {status} {text}"
         self.model.fail(self.last_text, status)
-        raise EndTurn("success", self.last_text, "api_error")
+        reason = "prompt_too_long" if "prompt is too long" in text.lower() else "api_error"
+        raise EndTurn("success", self.last_text, reason)
 
 
 def _joined(prompts: list[wire.UserMessage]) -> wire.UserMessage | None:

@@ -34,9 +34,16 @@ API_ERRORS = {
 """The names of errors by HTTP status: those of the API, and those of the CLI."""
 
 
-def api_error(status: int) -> tuple[str, str]:
-    """Return the names of an error by its HTTP status: that of the API, and that of the CLI."""
-    return API_ERRORS.get(status, ("api_error", "server_error" if status >= 500 else "unknown"))
+ERROR_WORDS = {"credit balance": "billing_error", "prompt is too long": "invalid_request"}
+"""The names of the CLI for errors that their message tells apart."""
+
+
+def api_error(status: int, message: str = "") -> tuple[str, str]:
+    """Return the names of an error: that of the API by its status, and that of the CLI."""
+    unknown = ("api_error", "server_error" if status >= 500 else "unknown")
+    kind, error = API_ERRORS.get(status, unknown)
+    known = (name for words, name in ERROR_WORDS.items() if words in message.lower())
+    return kind, next(known, error)
 
 
 class EndTurn(Exception):
@@ -95,7 +102,7 @@ class ModelOutput:
             return  # a separate message reports it
         self._announce()
         self.stop_reason = "stop_sequence"
-        kind, error = api_error(status)
+        kind, error = api_error(status, text)
         self._send(
             replace(synthetic_message(text, self.stop_reason), stop_sequence=""),
             error=error,

@@ -105,7 +105,7 @@ def _unavailable(session: SimulatedSession, name: str) -> str | None:
         server = name.split("__")[1]
         exists = session.setup.sdk_mcp_servers is None and server not in session.servers
     else:
-        exists = name in WANT_A_PERSON or (session.flags.tools is None and name in UNLISTED)
+        exists = session.flags.tools is None and name in UNLISTED
     return None if exists else error
 
 

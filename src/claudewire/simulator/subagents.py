@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from fnmatch import fnmatchcase
 from typing import Any
 
 import msgspec
@@ -72,6 +73,14 @@ class Subagent:
             return {}
         about = {"subagent_type": self.kind, "task_description": self.description}
         return {"agent_id": self.id, **about}
+
+    def has_tool(self, name: str) -> bool:
+        """Whether its type has a tool."""
+        tools = self._engine.session.agent_tools.get(self.kind)
+        if tools is None:
+            return True
+        names = [it.partition("(")[0] for it in tools]
+        return any(fnmatchcase(name, it) or name.startswith(f"{it}__") for it in names)
 
     def start(self) -> None:
         """Announce its start."""
