@@ -15,7 +15,7 @@ from .engine import Engine, Overtaken, Refused, StreamClosed
 from .hooks import HookCalls, call_hooks
 from .introduction import announce
 from .mcp import abandon, call_tool
-from .model_output import EndTurn, ModelOutput, api_error
+from .model_output import PROMPT, EndTurn, ModelOutput, api_error
 from .permissions import Decision, decide, set_mode, told_of_answers
 from .scheduler import Wait
 from .session import STRUCTURED_OUTPUT, SimulatedSession, new_id, new_uuid, timestamp
@@ -491,6 +491,7 @@ class Chat:
 
     def put_boundary(self, trigger: str, before: int, after: int) -> None:
         """Report, and keep, that a summary of `after` tokens replaces the conversation so far."""
+        self.session.spend(PROMPT, after)  # the model writes the summary
         metadata = wire.CompactMetadata(
             trigger=trigger, pre_tokens=before, post_tokens=after, duration_ms=0
         )

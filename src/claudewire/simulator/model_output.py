@@ -132,7 +132,7 @@ class ModelOutput:
         self.calls += 1
         whole = self.usage
         self.usage = usage((whole.input_tokens or 0) + PROMPT, (whole.output_tokens or 0) + output)
-        self.session.spend(PROMPT, output, (PROMPT * 3 + output * 15) / 1_000_000)
+        self.session.spend(PROMPT, output)
 
     def check_limits(self) -> None:
         """End the turn if another model call would exceed a limit."""

@@ -137,6 +137,13 @@ async def test_compacted_conversation_is_resumed_from_its_summary(tmp_path: Path
     assert second == "two"
 
 
+async def test_compaction_counts_as_a_call_of_the_model(tmp_path: Path) -> None:
+    talk = await held(tmp_path, "one", "/compact", argv=("--model", "haiku"))
+    used = only(talk.heard, wire.ResultMessage)[-1].model_usage_since_last_result
+    assert used is not None
+    assert list(used) == ["claude-haiku-5-5"]
+
+
 @pytest.mark.parametrize(("command", "words"), [("/cost", "Total cost"), ("/context", "Usage")])
 async def test_costs_and_context_are_printed(command: str, words: str, tmp_path: Path) -> None:
     talk = await held(tmp_path, "one", command)
