@@ -364,16 +364,13 @@ class Chat:
             )
         except (Refused, StreamClosed):
             answer = None
-        return (
-            answer
-            if isinstance(answer, wire.ElicitationResult)
-            else wire.ElicitationResult("cancel")
-        )
+        given = isinstance(answer, wire.ElicitationResult)
+        return answer if given else wire.ElicitationResult("cancel")
 
-    def start_task(self, description: str, *, kind: str = "local_bash") -> SimulatedTask:
+    def start_task(self, description: str) -> SimulatedTask:
         """Start work in the background. When it ends, a turn without a prompt follows."""
         tool_use_id = self.tool.id if self.tool is not None else None
-        return SimulatedTask(self.engine, description, kind, tool_use_id)
+        return SimulatedTask(self.engine, description, tool_use_id)
 
     async def subagent(
         self,

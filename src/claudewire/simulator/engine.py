@@ -1,7 +1,7 @@
 """The core of the simulated CLI: stdin in, actions out.
 
 An engine is the CLI's end of a connection, a queue of prompts, and coroutines that a `Scheduler`
-runs. `cli` adds the reactions to input.
+runs. `simulation` adds the reactions to input.
 """
 
 from __future__ import annotations
