@@ -534,21 +534,15 @@ def parse_faults(text: str) -> tuple[Fault, ...]:
     Raises:
         ValueError: the list is invalid; the message says where, and which faults exist.
     """
-    faults: list[Fault] = []
-    text, at = text.strip(), 0
-    while at < len(text):
-        item = _ITEM.match(text, at)
-        if item is None or text[item.end() : item.end() + 1] not in ("", ","):
-            raise ValueError(
-                f"Cannot read the faults {text!r} from {text[at:]!r} on: "
-                "they look like 'name, name(1)@2, name(key=1)'"
-            )
-        faults.append(_make(item))
-        at = item.end() + 1
-    return tuple(faults)
+    return tuple(map(_make, re.split(r",(?![^(]*\))", text))) if text.strip() else ()
 
 
-def _make(item: re.Match[str]) -> Fault:
+def _make(text: str) -> Fault:
+    item = _ITEM.fullmatch(text)
+    if item is None:
+        raise ValueError(
+            f"Cannot read the fault {text!r}: faults look like 'name, name(1)@2, name(key=1)'"
+        )
     if item["name"] not in FAULTS:
         raise ValueError(f"Unknown fault {item['name']!r}; the faults are {', '.join(FAULTS)}")
     named: dict[str, Any] = {} if item["at"] is None else {"at": int(item["at"])}
@@ -561,4 +555,4 @@ def _make(item: re.Match[str]) -> Fault:
             positional = [tuple(positional)]
         return FAULTS[item["name"]](*positional, **named)
     except (SyntaxError, TypeError, ValueError) as error:
-        raise ValueError(f"Invalid fault {item[0].strip()!r}: {error}") from None
+        raise ValueError(f"Invalid fault {text.strip()!r}: {error}") from None
