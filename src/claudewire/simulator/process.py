@@ -158,9 +158,9 @@ def _discard(fd: int) -> None:
     os.close(nowhere)
 
 
-def run(argv: list[str]) -> None:
-    """Run like `claude` with these words after the program's name."""
-    env = dict(os.environ)
+def main() -> None:
+    """Run like `claude`."""
+    argv, env = sys.argv[1:], dict(os.environ)
     try:
         if argv[:1] == ["--make-wrapper"]:
             make_wrapper(argv[1:])
