@@ -21,7 +21,8 @@ from .scheduler import Wait
 from .session import STRUCTURED_OUTPUT, SimulatedSession, new_id, new_uuid, timestamp
 from .subagents import SimulatedTask, Subagent, list_tasks
 
-Run = Callable[[dict[str, Any]], Any]
+Fields = dict[str, Any]
+Run = Callable[[Fields], Any]
 
 Scenario = Callable[["Chat"], Awaitable[None]]
 """Plays the agent in one turn."""
@@ -166,11 +167,7 @@ class Chat:
 
     async def ask(self, questions: list[dict[str, Any]]) -> ToolOutcome:
         """Ask the user. The outcome's text is what the model reads of the answers."""
-        return await self.use(
-            "AskUserQuestion",
-            {"questions": questions},
-            run=told_of_answers,
-        )
+        return await self.use("AskUserQuestion", {"questions": questions}, run=told_of_answers)
 
     async def plan(self, text: str) -> ToolOutcome:
         """Propose a plan and wait for the answer. An approved plan ends the mode `plan`."""
@@ -191,7 +188,7 @@ class Chat:
     async def _use(
         self,
         block: wire.ToolUseBlock,
-        run: Callable[[wire.ToolUseBlock, dict[str, Any]], Awaitable[_Output]],
+        run: Callable[[wire.ToolUseBlock, Fields], Awaitable[_Output]],
         seconds: float = 0.0,
     ) -> ToolOutcome:
         """Walk one tool use from its hooks and its permission to its result."""
@@ -237,9 +234,7 @@ class Chat:
         )
         return decision, hooks.stopped
 
-    async def _run(
-        self, call: ToolCall, block: wire.ToolUseBlock, input: dict[str, Any]
-    ) -> _Output:
+    async def _run(self, call: ToolCall, block: wire.ToolUseBlock, input: Fields) -> _Output:
         keep_file(self.engine, block.name, input)
         if call.run is None and block.name.startswith("mcp__"):
             answer = await call_tool(self.engine, block.name, input, block.id)
@@ -401,9 +396,7 @@ class Chat:
             start = self._miss
         return await self._use(block, partial(start, work))
 
-    async def _miss(
-        self, work: Scenario, block: wire.ToolUseBlock, input: dict[str, Any]
-    ) -> _Output:
+    async def _miss(self, work: Scenario, block: wire.ToolUseBlock, input: Fields) -> _Output:
         known = ", ".join(self.session.agent_tools)
         text = f"Agent type '{input['subagent_type']}' not found. Available agents: {known}"
         return _Output(text, True)
@@ -415,9 +408,7 @@ class Chat:
         child.model = ModelOutput(self.engine, agent=agent)
         return agent, child
 
-    async def _delegate(
-        self, work: Scenario, block: wire.ToolUseBlock, input: dict[str, Any]
-    ) -> _Output:
+    async def _delegate(self, work: Scenario, block: wire.ToolUseBlock, input: Fields) -> _Output:
         """Run a subagent and wait for its report."""
         agent, child = await self._child(block)
         agent.start()
@@ -434,9 +425,7 @@ class Chat:
         text, whole = agent.reported(child.last_text, child.model.usage)
         return _Output([{"type": "text", "text": text}], whole=whole, report=child.last_text)
 
-    async def _launch(
-        self, work: Scenario, block: wire.ToolUseBlock, input: dict[str, Any]
-    ) -> _Output:
+    async def _launch(self, work: Scenario, block: wire.ToolUseBlock, input: Fields) -> _Output:
         """Start a subagent that works in the background, once the model knows of it."""
         agent, child = await self._child(block)
         self.session.tasks[agent.id] = agent.task

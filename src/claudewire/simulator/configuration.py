@@ -245,7 +245,7 @@ class Configuration:
                 return msgspec.json.decode(text, type=Object)
             except msgspec.DecodeError:
                 raise EarlyExit.error("Error: Invalid JSON provided to --settings") from None
-        path = os.path.join(self._cwd, value)
+        path = self._full(value)
         if not os.path.exists(path):
             raise EarlyExit.error(f"Error: Settings file not found: {path}")
         return self._read(path, Object)
@@ -255,7 +255,7 @@ class Configuration:
         try:
             return msgspec.json.decode(value, type=_Servers).mcp_servers
         except msgspec.DecodeError:
-            path = os.path.join(self._cwd, value)
+            path = self._full(value)
         if not os.path.exists(path):
             wrong = f"Error: Invalid MCP configuration:\nMCP config file not found: {path}"
             raise EarlyExit.error(wrong)
