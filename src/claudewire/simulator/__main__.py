@@ -2,15 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-
-from .process import run
-
-
-def main() -> None:
-    """Run like `claude`."""
-    run(sys.argv[1:])
-
+from .process import main
 
 if __name__ == "__main__":
     main()

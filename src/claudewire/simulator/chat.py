@@ -15,13 +15,14 @@ from .engine import Engine, Overtaken, Refused, StreamClosed
 from .hooks import HookCalls, call_hooks
 from .introduction import announce
 from .mcp import abandon, call_tool
-from .model_output import EndTurn, ModelOutput, api_error
+from .model_output import PROMPT, EndTurn, ModelOutput, api_error
 from .permissions import Decision, decide, set_mode, told_of_answers
 from .scheduler import Wait
 from .session import STRUCTURED_OUTPUT, SimulatedSession, new_id, new_uuid, timestamp
 from .subagents import SimulatedTask, Subagent, list_tasks
 
-Run = Callable[[dict[str, Any]], Any]
+Fields = dict[str, Any]
+Run = Callable[[Fields], Any]
 
 Scenario = Callable[["Chat"], Awaitable[None]]
 """Plays the agent in one turn."""
@@ -54,11 +55,12 @@ class ToolCall(NamedTuple):
 
 
 class _Output(NamedTuple):
-    """The output of a tool: the model's part, and all of it if that is more."""
+    """The output of a tool: the model's part, all of it if that is more, a subagent's report."""
 
     content: Any
     is_error: bool = False
     whole: Any = None
+    report: str = ""
 
 
 class Chat:
@@ -165,19 +167,12 @@ class Chat:
 
     async def ask(self, questions: list[dict[str, Any]]) -> ToolOutcome:
         """Ask the user. The outcome's text is what the model reads of the answers."""
-        return await self.use(
-            "AskUserQuestion",
-            {"questions": questions},
-            run=told_of_answers,
-        )
+        return await self.use("AskUserQuestion", {"questions": questions}, run=told_of_answers)
 
     async def plan(self, text: str) -> ToolOutcome:
         """Propose a plan and wait for the answer. An approved plan ends the mode `plan`."""
         words = "User has approved your plan. You can now start coding."
-        outcome = await self.use("ExitPlanMode", {"plan": text}, result=words)
-        if outcome.allowed and self.session.mode == "plan":
-            set_mode(self.engine, "default")
-        return outcome
+        return await self.use("ExitPlanMode", {"plan": text}, result=words)
 
     async def call(self, server: str, tool: str, arguments: dict[str, Any]) -> ToolOutcome:
         """Call a tool of an MCP server."""
@@ -193,7 +188,7 @@ class Chat:
     async def _use(
         self,
         block: wire.ToolUseBlock,
-        run: Callable[[wire.ToolUseBlock, dict[str, Any]], Awaitable[_Output]],
+        run: Callable[[wire.ToolUseBlock, Fields], Awaitable[_Output]],
         seconds: float = 0.0,
     ) -> ToolOutcome:
         """Walk one tool use from its hooks and its permission to its result."""
@@ -204,6 +199,8 @@ class Chat:
                 self.deny(block)
             self._end_tool(block, _Output(decision.message, True), decision)
             return ToolOutcome(False, decision.input, decision.message, True)
+        if block.name == "ExitPlanMode" and self.session.mode == "plan":
+            set_mode(self.engine, "default")
         self.tool_runs, started = True, self.engine.clock()
         await self.sleep(seconds)
         output = await run(block, decision.input)
@@ -211,12 +208,16 @@ class Chat:
         context = await self._tell_hooks(block, decision, output, took)
         if stopped:
             self._stop()
-        text = f"{_as_text(output.content)}\n{context}".rstrip("\n")
+        text = output.report or f"{_as_text(output.content)}\n{context}".rstrip("\n")
         return ToolOutcome(True, decision.input, text, output.is_error)
 
     async def _may_run(self, block: wire.ToolUseBlock) -> tuple[Decision, bool]:
         """Ask the hooks, the rules, the SDK; also return whether a hook ends the turn."""
         name, input = block.name, block.input
+        agent = self.model.agent
+        if agent is not None and not agent.has_tool(name):
+            message = f"<tool_use_error>Error: No such tool available: {name}</tool_use_error>"
+            return Decision(False, input, message, known=False), False
         about = {"tool_name": name, "tool_input": input, "tool_use_id": block.id}
         hooks = await self.hook("PreToolUse", name, **about)
         if hooks.updated_input is not None:
@@ -226,24 +227,20 @@ class Chat:
             return Decision(False, input, message), False
         if hooks.permission == "allow":
             return Decision(True, input), hooks.stopped
-        agent_id = self.model.agent.fields.get("agent_id") if self.model.agent is not None else None
+        agent_id = agent.fields.get("agent_id") if agent is not None else None
         must_ask = hooks.permission == "ask"
         decision = await decide(
             self.engine, name, input, block.id, agent_id=agent_id, must_ask=must_ask
         )
         return decision, hooks.stopped
 
-    async def _run(
-        self, call: ToolCall, block: wire.ToolUseBlock, input: dict[str, Any]
-    ) -> _Output:
+    async def _run(self, call: ToolCall, block: wire.ToolUseBlock, input: Fields) -> _Output:
         keep_file(self.engine, block.name, input)
         if call.run is None and block.name.startswith("mcp__"):
             answer = await call_tool(self.engine, block.name, input, block.id)
             return _Output(answer.get("content", ""), bool(answer.get("isError")))
-        if call.run is None:
-            return _Output(call.result)
         try:
-            result = call.run(input)
+            result = call.result if call.run is None else call.run(input)
             return _Output(await result if isinstance(result, Awaitable) else result)
         except Exception as error:
             if isinstance(error, AssertionError):
@@ -362,16 +359,13 @@ class Chat:
             )
         except (Refused, StreamClosed):
             answer = None
-        return (
-            answer
-            if isinstance(answer, wire.ElicitationResult)
-            else wire.ElicitationResult("cancel")
-        )
+        given = isinstance(answer, wire.ElicitationResult)
+        return answer if given else wire.ElicitationResult("cancel")
 
-    def start_task(self, description: str, *, kind: str = "local_bash") -> SimulatedTask:
+    def start_task(self, description: str) -> SimulatedTask:
         """Start work in the background. When it ends, a turn without a prompt follows."""
         tool_use_id = self.tool.id if self.tool is not None else None
-        return SimulatedTask(self.engine, description, kind, tool_use_id)
+        return SimulatedTask(self.engine, description, tool_use_id)
 
     async def subagent(
         self,
@@ -397,10 +391,15 @@ class Chat:
         if self.session.persona.narrates:
             name, given["run_in_background"] = "Agent", background
         (block,) = self._call_tools((name, given))
-        reports: list[str] = []
         start = self._launch if background else self._delegate
-        outcome = await self._use(block, partial(start, work, reports))
-        return outcome._replace(text=reports[0]) if reports else outcome
+        if kind not in self.session.agent_tools:
+            start = self._miss
+        return await self._use(block, partial(start, work))
+
+    async def _miss(self, work: Scenario, block: wire.ToolUseBlock, input: Fields) -> _Output:
+        known = ", ".join(self.session.agent_tools)
+        text = f"Agent type '{input['subagent_type']}' not found. Available agents: {known}"
+        return _Output(text, True)
 
     async def _child(self, block: wire.ToolUseBlock) -> tuple[Subagent, Chat]:
         agent = Subagent(self.engine, block)
@@ -409,9 +408,7 @@ class Chat:
         child.model = ModelOutput(self.engine, agent=agent)
         return agent, child
 
-    async def _delegate(
-        self, work: Scenario, reports: list[str], block: wire.ToolUseBlock, input: dict[str, Any]
-    ) -> _Output:
+    async def _delegate(self, work: Scenario, block: wire.ToolUseBlock, input: Fields) -> _Output:
         """Run a subagent and wait for its report."""
         agent, child = await self._child(block)
         agent.start()
@@ -419,19 +416,16 @@ class Chat:
         child.as_user(agent.prompt, kept={})
         try:
             await child._work_as(agent, work)
-        except EndTurn as end:
-            if end.terminal_reason != "api_error":
+        except EndTurn:
+            if child.api_error_status is None:
                 raise
             agent.end(child.last_text, child.model.usage, "failed")
             return _Output(child.last_text, True)
         agent.end(child.last_text, child.model.usage)
-        reports.append(child.last_text)
         text, whole = agent.reported(child.last_text, child.model.usage)
-        return _Output([{"type": "text", "text": text}], whole=whole)
+        return _Output([{"type": "text", "text": text}], whole=whole, report=child.last_text)
 
-    async def _launch(
-        self, work: Scenario, reports: list[str], block: wire.ToolUseBlock, input: dict[str, Any]
-    ) -> _Output:
+    async def _launch(self, work: Scenario, block: wire.ToolUseBlock, input: Fields) -> _Output:
         """Start a subagent that works in the background, once the model knows of it."""
         agent, child = await self._child(block)
         self.session.tasks[agent.id] = agent.task
@@ -444,7 +438,6 @@ class Chat:
 
         self.engine.defer(begin)
         text, whole = agent.launched()
-        reports.append(text)
         return _Output([{"type": "text", "text": text}], whole=whole)
 
     async def _work_as(self, agent: Subagent, work: Scenario) -> None:
@@ -484,6 +477,7 @@ class Chat:
 
     def put_boundary(self, trigger: str, before: int, after: int) -> None:
         """Report, and keep, that a summary of `after` tokens replaces the conversation so far."""
+        self.session.spend(PROMPT, after)  # the model writes the summary
         metadata = wire.CompactMetadata(
             trigger=trigger, pre_tokens=before, post_tokens=after, duration_ms=0
         )
@@ -543,7 +537,8 @@ class Chat:
         self.model.close("end_turn")
         self.last_text = f"API Error: {status} {text}"
         self.model.fail(self.last_text, status)
-        raise EndTurn("success", self.last_text, "api_error")
+        reason = "prompt_too_long" if "prompt is too long" in text.lower() else "api_error"
+        raise EndTurn("success", self.last_text, reason)
 
 
 def _joined(prompts: list[wire.UserMessage]) -> wire.UserMessage | None:

@@ -61,7 +61,8 @@ async def _clear(chat: Chat, arguments: str) -> None:
     session.forget()
     chat.announce()
     engine.transcript.forget()
-    _keep(chat, "clear", arguments, "")
+    engine.transcript.command("clear", arguments, is_new=True)
+    _keep(chat, _wrapped(""))
 
 
 async def _compact(chat: Chat, arguments: str) -> None:
@@ -85,7 +86,7 @@ async def _compact(chat: Chat, arguments: str) -> None:
     transcript.told(told, isVisibleInTranscriptOnly=True, isCompactSummary=True)
     chat.emit(told)
     transcript.command("compact", arguments)
-    printed = wire.UserMessage.of("<local-command-stdout>Compacted </local-command-stdout>")
+    printed = wire.UserMessage.of(_wrapped("Compacted "))
     told = session.replay_of(printed)
     transcript.told(told)
     chat.emit(told)
@@ -111,22 +112,20 @@ async def _refuse(chat: Chat, arguments: str) -> None:
     chat.announce()
     text = f"{chat.text.partition(' ')[0]} isn't available in this environment."
     outcome = {"kind": "unavailable_headless"}
-    about: dict[str, Any] = {"level": "info", "isMeta": False}
-    chat.engine.transcript.system("local_command", content=chat.text, **about)
-    chat.engine.transcript.system("local_command", content=_wrapped(text), **about)
+    _keep(chat, chat.text)
+    _keep(chat, _wrapped(text))
     _say(chat, text, local_command_outcome=outcome)
 
 
 def _print(chat: Chat, name: str, arguments: str, text: str) -> None:
     chat.announce()
-    _keep(chat, name, arguments, text)
+    chat.engine.transcript.command(name, arguments)
+    _keep(chat, _wrapped(text))
     _say(chat, text, local_command_run={"command": name, "args": arguments})
 
 
-def _keep(chat: Chat, name: str, arguments: str, text: str) -> None:
-    chat.engine.transcript.command(name, arguments, is_new=name == "clear")
-    about: dict[str, Any] = {"level": "info", "isMeta": False}
-    chat.engine.transcript.system("local_command", content=_wrapped(text), **about)
+def _keep(chat: Chat, text: str) -> None:
+    chat.engine.transcript.system("local_command", content=text, level="info", isMeta=False)
 
 
 def _say(chat: Chat, text: str, **fields: Any) -> None:

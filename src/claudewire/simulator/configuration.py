@@ -26,7 +26,7 @@ _FILES = {
     "local": ("localSettings", ".claude/settings.local.json"),
 }
 
-_EVENTS = frozenset(
+HOOK_EVENTS = frozenset(
     {"PreToolUse", "PostToolUse", "PostToolUseFailure", "UserPromptSubmit", "Stop", "PreCompact"}
     | {"PermissionRequest", "SubagentStart", "SubagentStop"}
 )
@@ -87,6 +87,7 @@ class Instructions(NamedTuple):
 
     description: str
     text: str
+    tools: list[str] | None = None
 
     def filled(self, arguments: str) -> str:
         """Return the text with the arguments of the command."""
@@ -150,7 +151,7 @@ class Configuration:
             self.servers |= {**known.mcp_servers, **project.mcp_servers}
         for config in flags.mcp_config:
             self.servers |= self._given_servers(config)
-        self.settings = msgspec.convert(self.effective, Settings)
+        self.settings: Settings = msgspec.convert(self.effective, Settings)
 
     def rules(self, behavior: str) -> Iterator[tuple[str, str, str]]:
         """Yield the permission rules for `allow`, `deny` or `ask`, with their root and source."""
@@ -172,7 +173,7 @@ class Configuration:
             for key in sorted(permissions.keys() - {*Permissions.__struct_encode_fields__}):
                 yield f"permissions.{key} ({name})"
         events = self.settings.hooks
-        yield from (f"hooks for {event}" for event in sorted(events.keys() - _EVENTS))
+        yield from (f"hooks for {event}" for event in sorted(events.keys() - HOOK_EVENTS))
         kinds = {str(it.get("type")) for event in events for _, it in self.hooks(event)}
         yield from (f"hooks of the type {kind}" for kind in sorted(kinds - {"command"}))
 
@@ -227,10 +228,13 @@ class Configuration:
     def _report_distrust(self, permissions: Object, file: str) -> None:
         """Report the permissions that an untrusted project grants."""
         for key in sorted(permissions.keys() & _GRANTS):
+            count = len(permissions[key]) if isinstance(permissions[key], list) else 1
+            entries = f"{count} permissions.{key} {'entry' if count == 1 else 'entries'}"
             self.problems.append(
-                f"Ignoring permissions.{key} from {file}: this workspace has not been trusted. Run "
-                "Claude Code interactively here once and accept the trust dialog, or set "
-                f'projects["{self._cwd}"].hasTrustDialogAccepted: true in .claude.json.'
+                f"Ignoring {entries} from {file}: this workspace has not been trusted. Run Claude "
+                "Code interactively here once and accept the trust dialog, or set "
+                f'projects["{self._cwd}"].hasTrustDialogAccepted: true in '
+                f"{self._config_dir}/.claude.json."
             )
 
     def _given_settings(self, value: str) -> Object:
@@ -241,7 +245,7 @@ class Configuration:
                 return msgspec.json.decode(text, type=Object)
             except msgspec.DecodeError:
                 raise EarlyExit.error("Error: Invalid JSON provided to --settings") from None
-        path = os.path.join(self._cwd, value)
+        path = self._full(value)
         if not os.path.exists(path):
             raise EarlyExit.error(f"Error: Settings file not found: {path}")
         return self._read(path, Object)
@@ -251,7 +255,7 @@ class Configuration:
         try:
             return msgspec.json.decode(value, type=_Servers).mcp_servers
         except msgspec.DecodeError:
-            path = os.path.join(self._cwd, value)
+            path = self._full(value)
         if not os.path.exists(path):
             wrong = f"Error: Invalid MCP configuration:\nMCP config file not found: {path}"
             raise EarlyExit.error(wrong)
@@ -292,7 +296,8 @@ class Configuration:
         head, body = dict(_FIELD.findall(found["head"] or "")), found["body"].strip()
         own = name if into is self.commands else head.get("name") or name
         first = next((line.lstrip("# ") for line in body.splitlines() if line.strip()), "")
-        into[prefix + own] = Instructions(head.get("description") or first, body)
+        tools = re.findall(r"[^,\s]+", head["tools"]) if head.get("tools") else None
+        into[prefix + own] = Instructions(head.get("description") or first, body, tools)
 
 
 _FRONT_MATTER = re.compile(r"(---\s*\n(?P<head>.*?)\n---\s*?(?=\n|$))?(?P<body>.*)", re.DOTALL)

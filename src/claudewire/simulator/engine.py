@@ -1,7 +1,7 @@
 """The core of the simulated CLI: stdin in, actions out.
 
 An engine is the CLI's end of a connection, a queue of prompts, and coroutines that a `Scheduler`
-runs. `cli` adds the reactions to input.
+runs. `simulation` adds the reactions to input.
 """
 
 from __future__ import annotations
@@ -100,12 +100,10 @@ class Engine(ABC):
         self._finished: deque[tuple[str, Any]] = deque()
         self._actions: deque[Action] = deque()
         self._dead = False
+        self.clock = clock
         self._faults = sorted(map(copy, faults), key=lambda fault: fault.order)
         for fault in self._faults:
             fault.attach(self)
-            clock = fault.clock(clock)
-        self.clock = clock
-        self.started: float = clock()
 
     @abstractmethod
     def begin(self) -> None:
@@ -246,6 +244,14 @@ class Engine(ABC):
     def warn(self, text: str) -> None:
         """Write a line to stderr."""
         self.act(WriteError(text.encode() + b"\n"))
+
+    def warn_once(self, name: str) -> None:
+        """Name something that has no effect here, unlike with the real CLI; exit if strict."""
+        if name not in self.session.ignored:
+            self.session.ignored.add(name)
+            self.warn(f"claudewire-sim: accepted, but not simulated: {name}")
+            if self.session.flags.strict:
+                self.exit(1)
 
     def note_failure(self, error: Exception) -> None:
         """Report an exception of the scenario on stderr and in `failures`."""

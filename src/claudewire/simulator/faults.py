@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import pairwise
 from signal import valid_signals
@@ -63,58 +63,41 @@ class Fault(msgspec.Struct, kw_only=True, eq=False, dict=True):
         self._engine = engine
         self._frames = 0
 
-    def clock(self, clock: Callable[[], float]) -> Callable[[], float]:
-        """Return the clock that the CLI sees."""
-        return clock
-
     def start(self) -> list[Action]:
         """Return the actions at the start of the process."""
         return []
 
     def change(self, action: Action) -> list[Action]:
-        """Return the replacements of an action."""
-        return [action]
-
-    def count(self, action: Action) -> int:
-        """Return the number of the frame that this action writes; 0 for other actions."""
+        """Count the frames, and return the replacements of an action."""
         if not isinstance(action, Write):
-            return 0
+            return [action]
         self._frames += 1
-        return self._frames
+        return self.alter(action.data) if self.applies else [action]
 
-
-class AtFrame(Fault):
-    """Something that happens once: before a frame, to it, or in its place."""
-
-    def start(self) -> list[Action]:
-        early = self.alter(b"") if self.at == 0 else []
-        return [action for action in early if action != Write(b"")]
-
-    def change(self, action: Action) -> list[Action]:
-        if isinstance(action, Write) and self.count(action) == self.at:
-            return self.alter(action.data)
-        return [action]
+    @property
+    def applies(self) -> bool:
+        """Whether the last counted frame is affected."""
+        return self._frames >= self.at
 
     def alter(self, frame: bytes) -> list[Action]:
-        """Return the actions in place of writing the frame."""
+        """Return the actions in place of writing a frame."""
         return [Write(frame)]
 
 
 class FromFrame(Fault):
     """Something that happens to every frame from one on."""
 
+
+class AtFrame(Fault):
+    """Something that happens once: before a frame, to it, or in its place."""
+
     @property
-    def reached(self) -> bool:
-        """Whether the first affected frame was written."""
-        return self._frames >= self.at
+    def applies(self) -> bool:
+        return self._frames == self.at
 
-    def change(self, action: Action) -> list[Action]:
-        self.count(action)
-        return self.alter(action.data) if isinstance(action, Write) and self.reached else [action]
-
-    def alter(self, frame: bytes) -> list[Action]:
-        """Return the actions in place of writing a frame."""
-        return [Write(frame)]
+    def start(self) -> list[Action]:
+        early = self.alter(b"") if self.at == 0 else []
+        return [action for action in early if action != Write(b"")]
 
 
 # --- damaged, slow or missing output --------------------------------------------------------------
@@ -170,7 +153,7 @@ class SplitUTF8(_Cutter, tag="split-utf8"):
         return (index for index, byte in enumerate(frame) if byte & 0xC0 == 0x80)
 
 
-class SlowOutput(Fault, tag="slow"):
+class SlowOutput(FromFrame, tag="slow"):
     """There is a pause before each write: finds timeouts that are too short, or block others.
 
     After a `Split` it is slow within a line, too.
@@ -179,9 +162,8 @@ class SlowOutput(Fault, tag="slow"):
     order = 1
     seconds: float = 0.1
 
-    def change(self, action: Action) -> list[Action]:
-        slow = self.count(action) >= self.at and isinstance(action, Write)
-        return [Pause(self.seconds), action] if slow else [action]
+    def alter(self, frame: bytes) -> list[Action]:
+        return [Pause(self.seconds), Write(frame)]
 
 
 class LongLine(AtFrame, tag="long-line"):
@@ -240,7 +222,7 @@ class Silence(FromFrame, tag="silence"):
 
     def change(self, action: Action) -> list[Action]:
         done = super().change(action)
-        return [] if self.reached and isinstance(action, Write | WriteError | Exit) else done
+        return [] if self.applies and isinstance(action, Write | WriteError | Exit) else done
 
 
 class StderrFlood(AtFrame, tag="stderr-flood"):
@@ -285,11 +267,11 @@ class EOFWithoutExit(FromFrame, tag="eof-without-exit"):
     """
 
     def start(self) -> list[Action]:
-        return [CloseOutput()] if self.reached else []
+        return [CloseOutput()] if self.applies else []
 
     def change(self, action: Action) -> list[Action]:
         done = super().change(action)
-        return [] if self.reached and isinstance(action, Exit) else done
+        return [] if self.applies and isinstance(action, Exit) else done
 
     def alter(self, frame: bytes) -> list[Action]:
         return [CloseOutput()] if self._frames == self.at else []
@@ -349,17 +331,15 @@ class NotReading(AtFrame, tag="not-reading"):
         self._engine.act(ReadInput(True), after=self)
 
 
-class ClockJump(Fault, tag="clock-jump"):
+class ClockJump(FromFrame, tag="clock-jump"):
     """The CLI's clock jumps ahead or back: finds code that trusts its times and durations."""
 
     seconds: float = 3600
 
-    def clock(self, clock: Callable[[], float]) -> Callable[[], float]:
-        return lambda: clock() + (self.seconds if self._frames >= self.at else 0)
-
-    def change(self, action: Action) -> list[Action]:
-        self.count(action)
-        return [action]
+    def attach(self, engine: Engine) -> None:
+        super().attach(engine)
+        clock = engine.clock
+        engine.clock = lambda: clock() + (self.seconds if self.applies else 0)
 
 
 # --- unusual answers, requests and turns ----------------------------------------------------------
@@ -449,7 +429,7 @@ class UnknownAnswers(AtFrame, tag="unknown-answers"):
         ]
 
 
-class WithdrawnRequest(Fault, tag="withdrawn-request"):
+class WithdrawnRequest(AtFrame, tag="withdrawn-request"):
     """The CLI withdraws a request right after making it: finds code that still asks a person.
 
     The request counts as refused, and an answer to it is ignored.
@@ -459,10 +439,13 @@ class WithdrawnRequest(Fault, tag="withdrawn-request"):
     """
 
     def change(self, action: Action) -> list[Action]:
-        frame = action.data if isinstance(action, Write) else b""
-        if _type(frame) in wire.REQUEST_TYPES and self.count(action) == self.at:
-            self._engine.defer(partial(self._withdraw, frame))
-        return [action]
+        if isinstance(action, Write) and _type(action.data) not in wire.REQUEST_TYPES:
+            return [action]
+        return super().change(action)
+
+    def alter(self, frame: bytes) -> list[Action]:
+        self._engine.defer(partial(self._withdraw, frame))
+        return [Write(frame)]
 
     def _withdraw(self, frame: bytes) -> None:
         for id in [id for id in self._engine.connection.asked if id.encode() in frame]:
@@ -551,21 +534,15 @@ def parse_faults(text: str) -> tuple[Fault, ...]:
     Raises:
         ValueError: the list is invalid; the message says where, and which faults exist.
     """
-    faults: list[Fault] = []
-    text, at = text.strip(), 0
-    while at < len(text):
-        item = _ITEM.match(text, at)
-        if item is None or text[item.end() : item.end() + 1] not in ("", ","):
-            raise ValueError(
-                f"Cannot read the faults {text!r} from {text[at:]!r} on: "
-                "they look like 'name, name(1)@2, name(key=1)'"
-            )
-        faults.append(_make(item))
-        at = item.end() + 1
-    return tuple(faults)
+    return tuple(map(_make, re.split(r",(?![^(]*\))", text))) if text.strip() else ()
 
 
-def _make(item: re.Match[str]) -> Fault:
+def _make(text: str) -> Fault:
+    item = _ITEM.fullmatch(text)
+    if item is None:
+        raise ValueError(
+            f"Cannot read the fault {text!r}: faults look like 'name, name(1)@2, name(key=1)'"
+        )
     if item["name"] not in FAULTS:
         raise ValueError(f"Unknown fault {item['name']!r}; the faults are {', '.join(FAULTS)}")
     named: dict[str, Any] = {} if item["at"] is None else {"at": int(item["at"])}
@@ -578,4 +555,4 @@ def _make(item: re.Match[str]) -> Fault:
             positional = [tuple(positional)]
         return FAULTS[item["name"]](*positional, **named)
     except (SyntaxError, TypeError, ValueError) as error:
-        raise ValueError(f"Invalid fault {item[0].strip()!r}: {error}") from None
+        raise ValueError(f"Invalid fault {text.strip()!r}: {error}") from None

@@ -58,6 +58,7 @@ class Flags(msgspec.Struct, frozen=True, kw_only=True):
     continue_: bool = False
     fork_session: bool = False
     resume_session_at: str | None = None
+    resume_drops_turn: str | None = None
     session_mirror: bool = False
     no_session_persistence: bool = False
     name: str | None = None
@@ -98,7 +99,7 @@ _OTHERS = {
     "one": (
         """
         advisor agent autocompact debug-file fallback-model managed-settings permission-prompts
-        plugin-dir-no-mcp plugin-url project-config-root resume-drops-turn sdk-url task-budget
+        plugin-dir-no-mcp plugin-url project-config-root sdk-url task-budget
         """,
         """
         append-subagent-system-prompt append-subagent-system-prompt-file append-system-prompt
@@ -153,11 +154,7 @@ _TAKES = {
 }
 """Every flag, and how many values it takes."""
 
-HELP = """\
-Usage: claude [options] [command] [prompt]
-
-This is claudewire-sim: it simulates Claude Code for tests and talks to no model.
-"""
+HELP = "This is claudewire-sim: it simulates Claude Code for tests and talks to no model.\n"
 
 _UUID = r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 _TOOL = r"(?:\([^)]*\)?|[^,\s(])+"
@@ -267,6 +264,8 @@ def _complaints(flags: Flags, *, takes_folder: bool) -> Iterator[str]:
         )
     if flags.session_id and not is_uuid(flags.session_id):
         yield "Error: Invalid session ID. Must be a valid UUID."
+    if flags.resume_drops_turn is not None and flags.resume_session_at is None:
+        yield "--resume-drops-turn requires --resume-session-at"
     streams_in = flags.input_format == "stream-json"
     streams_out = flags.output_format == "stream-json"
     if streams_in and not streams_out:

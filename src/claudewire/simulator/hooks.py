@@ -124,9 +124,8 @@ async def _call(
     except StreamClosed:
         return
     except Refused as error:
-        content = f"A hook callback failed: {error}"
-        told = {"level": "warning", "tag": "hook_callback_failed"}
-        engine.tell(wire.InformationalMessage, content=content, **told)
+        told = {"content": f"A hook callback failed: {error}", "level": "warning"}
+        engine.tell(wire.InformationalMessage, tag="hook_callback_failed", **told)
         calls.failed = f"A hook failed: {error}" if block else ""
     else:
         calls.outputs += [output] if isinstance(output, wire.HookOutput) else []

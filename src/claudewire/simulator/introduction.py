@@ -10,10 +10,9 @@ from msgspec.structs import replace
 
 from .. import wire
 from .engine import Engine
-from .session import MODELS, SimulatedSession
+from .session import AGENTS, MODELS, SimulatedSession
 
 COMMANDS = ("clear", "compact", "context", "cost", "init", "review")
-AGENTS = ("general-purpose", "Explore", "Plan")
 CAPABILITIES = ("ask_user_question_unanswered_v1",)
 
 
@@ -50,7 +49,7 @@ def init_message(
         api_key_source="none",
         claude_code_version=persona.version,
         output_style=configured.settings.output_style,
-        agents=[*AGENTS, *session.agents, *configured.agents],
+        agents=list(session.agent_tools),
         skills=list(configured.skills),
         plugins=[*plugins, wire.InitPlugin("simulation", "builtin", source="simulation@builtin")],
         capabilities=list(CAPABILITIES if persona.introduces_itself else ()),

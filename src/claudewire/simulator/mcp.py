@@ -60,7 +60,7 @@ async def connect(engine: Engine, name: str) -> None:
     """Initialize a server of the application and list its tools."""
     state = engine.session.servers.setdefault(name, ServerState())
     try:
-        await _request(engine, name, 0, "initialize", _client(engine))
+        state.about = await _request(engine, name, 0, "initialize", _client(engine))
         await _send(engine, name, {"jsonrpc": "2.0", "method": "notifications/initialized"})
         listed = await _request(engine, name, 1, "tools/list", None)
     except (Refused, StreamClosed, TimedOut) as error:

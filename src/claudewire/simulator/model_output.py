@@ -34,9 +34,16 @@ API_ERRORS = {
 """The names of errors by HTTP status: those of the API, and those of the CLI."""
 
 
-def api_error(status: int) -> tuple[str, str]:
-    """Return the names of an error by its HTTP status: that of the API, and that of the CLI."""
-    return API_ERRORS.get(status, ("api_error", "server_error" if status >= 500 else "unknown"))
+ERROR_WORDS = {"credit balance": "billing_error", "prompt is too long": "invalid_request"}
+"""The names of the CLI for errors that their message tells apart."""
+
+
+def api_error(status: int, message: str = "") -> tuple[str, str]:
+    """Return the names of an error: that of the API by its status, and that of the CLI."""
+    unknown = ("api_error", "server_error" if status >= 500 else "unknown")
+    kind, error = API_ERRORS.get(status, unknown)
+    known = (name for words, name in ERROR_WORDS.items() if words in message.lower())
+    return kind, next(known, error)
 
 
 class EndTurn(Exception):
@@ -95,7 +102,7 @@ class ModelOutput:
             return  # a separate message reports it
         self._announce()
         self.stop_reason = "stop_sequence"
-        kind, error = api_error(status)
+        kind, error = api_error(status, text)
         self._send(
             replace(synthetic_message(text, self.stop_reason), stop_sequence=""),
             error=error,
@@ -125,7 +132,7 @@ class ModelOutput:
         self.calls += 1
         whole = self.usage
         self.usage = usage((whole.input_tokens or 0) + PROMPT, (whole.output_tokens or 0) + output)
-        self.session.spend(PROMPT, output, (PROMPT * 3 + output * 15) / 1_000_000)
+        self.session.spend(PROMPT, output)
 
     def check_limits(self) -> None:
         """End the turn if another model call would exceed a limit."""
@@ -178,7 +185,8 @@ class ModelOutput:
                 estimated_tokens_delta=tokens,
                 user_message_uuid=self._prompt_uuid,
             )
-        for delta in (*map(kind, pieces(text)), *more):
+        pieces = (text[at : at + PIECE] for at in range(0, len(text), PIECE))
+        for delta in (*map(kind, pieces), *more):
             self._stream(wire.ContentBlockDelta(self._index, delta))
         self._output += tokens
         self._send(replace(opened, content=[whole]))
@@ -237,11 +245,6 @@ class ModelOutput:
             first = {"user_message_uuid": self._prompt_uuid, "user_message_uuids": self._turn_uuids}
         id = self._message.id
         self.engine.tell(wire.StreamEvent, event=event, api_message_id=id, **first)
-
-
-def pieces(text: str) -> list[str]:
-    """Cut a string into the pieces of a stream of deltas."""
-    return [text[at : at + PIECE] for at in range(0, len(text), PIECE)]
 
 
 # --- the parts of messages ------------------------------------------------------------------------

@@ -83,8 +83,7 @@ async def decide(
         return Decision(False, input, message, known=False)
     verdict = _verdict(session, name, input)
     if verdict.behavior == "deny":
-        message = f"Permission to use {name} has been denied."
-        return Decision(False, input, message)
+        return Decision(False, input, f"Permission to use {name} has been denied.")
     if verdict.allows and not must_ask:
         return Decision(True, input)
     if not session.can_ask or session.mode == "dontAsk":
@@ -105,7 +104,7 @@ def _unavailable(session: SimulatedSession, name: str) -> str | None:
         server = name.split("__")[1]
         exists = session.setup.sdk_mcp_servers is None and server not in session.servers
     else:
-        exists = name in WANT_A_PERSON or (session.flags.tools is None and name in UNLISTED)
+        exists = session.flags.tools is None and name in UNLISTED
     return None if exists else error
 
 
@@ -157,9 +156,9 @@ def _apply_update(engine: Engine, update: wire.PermissionUpdate) -> None:
     elif isinstance(update, wire.AddRules | wire.ReplaceRules | wire.RemoveRules):
         given = [_written(rule) for rule in update.rules]
         known = session.added_rules.setdefault(update.behavior or "allow", [])
-        kept = (
-            [] if isinstance(update, wire.ReplaceRules) else [it for it in known if it not in given]
-        )
+        if isinstance(update, wire.ReplaceRules):
+            known.clear()
+        kept = [it for it in known if it not in given]
         known[:] = kept if isinstance(update, wire.RemoveRules) else [*kept, *given]
 
 
@@ -267,12 +266,8 @@ def _explanation(session: SimulatedSession, name: str, input: dict[str, Any]) ->
 
 def _suggestions(form: str, name: str, input: dict[str, Any]) -> list[wire.PermissionUpdate] | None:
     if form == "patterns":
-        pattern = _subject(input)
-        return (
-            [wire.AddRules([wire.PermissionRule(name, pattern)], "allow", "session")]
-            if pattern
-            else []
-        )
+        rules = [wire.PermissionRule(name, it) for it in [_subject(input)] if it]
+        return [wire.AddRules(rules, "allow", "session")] if rules else []
     if name in WANT_A_PERSON:
         return None
     if form == "hints":
@@ -315,16 +310,14 @@ def _take(engine: Engine, answer: Any, input: dict[str, Any]) -> Decision:
     if isinstance(answer, wire.PermissionResultDeny):
         if answer.interrupt:
             raise Interrupted
-        message = answer.message or "Permission denied"
-        return Decision(False, input, message)
+        return Decision(False, input, answer.message or "Permission denied")
     if not isinstance(answer, wire.PermissionResultAllow):
         return Decision(False, input, INVALID)
     if answer.updated_input is None and engine.session.persona.needs_updated_input:
         return Decision(False, input, NO_INPUT)
     for update in answer.updated_permissions or ():
         _apply_update(engine, update)
-    given = input if answer.updated_input is None else answer.updated_input
-    return Decision(True, given)
+    return Decision(True, input if answer.updated_input is None else answer.updated_input)
 
 
 # --- questions to the user ------------------------------------------------------------------------

@@ -35,8 +35,7 @@ class Persona(NamedTuple):
 
 
 def _before(newer: Persona, version: str, **differences: Any) -> Persona:
-    supports = KNOWN_REQUESTS[version]
-    return newer._replace(version=version, supports=supports, **differences)
+    return newer._replace(version=version, supports=KNOWN_REQUESTS[version], **differences)
 
 
 LATEST = Persona("2.1.325")

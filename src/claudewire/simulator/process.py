@@ -20,17 +20,9 @@ from .simulation import MARK, Simulation, write_program
 STDIN, STDOUT, STDERR = 0, 1, 2
 
 
-class Terminated(BaseException):
-    """SIGTERM or SIGHUP has come."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__(number)
-        self.status: int = 128 + number
-
-
 def terminate(number: int, frame: object) -> None:
     """Exit, wherever the program is."""
-    raise Terminated(number)
+    sys.exit(128 + number)
 
 
 class Host:
@@ -42,7 +34,8 @@ class Host:
         self.reading: bool = True
         self.input_ended: bool = False
         self.status: int | None = None
-        self.wakes, waker = os.pipe()
+        wakes, waker = os.pipe()
+        self.wakes: int = wakes
         engine.thread_waker = lambda: lambda: _write(waker, b"!")
 
     def run(self) -> int:
@@ -52,9 +45,9 @@ class Host:
             signal.signal(signal.SIGHUP, terminate)
         try:
             return self.serve_until_exit()
-        except Terminated as told:
+        except SystemExit:
             self.engine.transcript.close()
-            return told.status
+            raise
         except KeyboardInterrupt:
             return self.interrupt()
         finally:
@@ -165,9 +158,9 @@ def _discard(fd: int) -> None:
     os.close(nowhere)
 
 
-def run(argv: list[str]) -> None:
-    """Run like `claude` with these words after the program's name."""
-    env = dict(os.environ)
+def main() -> None:
+    """Run like `claude`."""
+    argv, env = sys.argv[1:], dict(os.environ)
     try:
         if argv[:1] == ["--make-wrapper"]:
             make_wrapper(argv[1:])

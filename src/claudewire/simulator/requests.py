@@ -11,6 +11,7 @@ import msgspec
 
 from .. import wire
 from .checkpoints import is_enabled, rewind
+from .configuration import HOOK_EVENTS
 from .engine import Engine
 from .introduction import announce, models, welcome
 from .mcp import abandon, connect, connect_all, connect_program
@@ -98,6 +99,8 @@ def _open(engine: Engine, request: wire.Request, body: wire.Initialize) -> None:
     """Answer, and connect to the in-process servers; no turn begins before that."""
     session = engine.session
     session.setup = body
+    for event in sorted((body.hooks or {}).keys() - HOOK_EVENTS):
+        engine.warn_once(f"hooks for {event}")
     if body.title is not None and session.persona.narrates:
         give_title(engine, body.title)
     engine.hold()
@@ -150,13 +153,10 @@ def _set_model(engine: Engine, body: wire.SetModel) -> Any:
 
 
 def _status(engine: Engine, body: wire.McpStatus) -> Any:
-    states = engine.session.servers.items()
-    return wire.McpStatusResult([_server_status(name, state) for name, state in states])
+    return wire.McpStatusResult([_server_status(*it) for it in engine.session.servers.items()])
 
 
 def _server_status(name: str, state: ServerState) -> wire.McpServerStatus:
-    if state.source == "sdk":
-        return wire.McpServerStatus(name=name, status=state.status, error=state.error)
     tools = [wire.McpToolInfo(name=str(tool.get("name"))) for tool in state.tools]
     config = state.config
     return wire.McpServerStatus(
@@ -236,14 +236,11 @@ only."""
 
 def _ignore(engine: Engine, body: Any) -> Any:
     """Accept a request that is not simulated, and name it once; refuse it if strict."""
-    name, session = str(type(body).__struct_config__.tag), engine.session
-    text = f"claudewire-sim: accepted, but not simulated: {name}"
-    if isinstance(body, _ENACTED) or name in session.ignored:
-        return wire.Ack()
-    if session.flags.strict:
-        raise _Declined(text)
-    session.ignored.add(name)
-    engine.warn(text)
+    if not isinstance(body, _ENACTED):
+        name = str(type(body).__struct_config__.tag)
+        if engine.session.flags.strict:
+            raise _Declined(f"claudewire-sim: accepted, but not simulated: {name}")
+        engine.warn_once(name)
     return wire.Ack()
 
 

@@ -32,7 +32,7 @@ class ServerState:
 
     def __init__(self, source: str = "sdk", config: dict[str, Any] | None = None) -> None:
         self.source = source
-        self.config: dict[str, Any] = config or {}
+        self.config: dict[str, Any] = config or {"type": "sdk"}
         self.status: str = "pending"
         self.error: str | None = None
         self.about: dict[str, Any] = {}

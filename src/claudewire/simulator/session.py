@@ -33,6 +33,9 @@ ExitPlanMode
 """
 TOOLS = tuple(_TOOLS.split())
 
+AGENTS = ("general-purpose", "Explore", "Plan")
+"""The built-in types of subagents."""
+
 STRUCTURED_OUTPUT = "StructuredOutput"
 """The tool with which the model returns structured output."""
 
@@ -80,7 +83,8 @@ class SimulatedSession:
         configured = configuration.settings.permissions.default_mode
         mode = flags.permission_mode or bypasses or configured
         self.mode: str = "default" if mode in (None, "manual") else mode
-        self.model: str = self.resolve_model(flags.model or configuration.settings.model)
+        wanted = flags.model or env.get("ANTHROPIC_MODEL") or configuration.settings.model
+        self.model: str = self.resolve_model(wanted)
         self.effort: str = flags.effort or "medium"
         self.state: str = "idle"
         self.prompt_id: str = new_uuid()
@@ -139,7 +143,8 @@ class SimulatedSession:
         if entries is None:
             return
         try:
-            stored = take_up(entries, at=self.flags.resume_session_at)
+            flags = self.flags
+            stored = take_up(entries, at=flags.resume_session_at, drops=flags.resume_drops_turn)
         except NotResumable as error:
             self.not_resumable = str(error)
             return
@@ -167,6 +172,13 @@ class SimulatedSession:
     def agents(self) -> Mapping[str, wire.AgentDefinition]:
         """The agents of `initialize` and of the command line."""
         return {**self._agents_of_flag, **(self.setup.agents or {})}
+
+    @property
+    def agent_tools(self) -> dict[str, list[str] | None]:
+        """Every type of subagent with the tools that it is limited to; None for all tools."""
+        tools = {name: it.tools for name, it in self.configuration.agents.items()}
+        tools |= {name: it.tools for name, it in self.agents.items()}
+        return {**dict.fromkeys(AGENTS), **tools}
 
     def stamp(self) -> dict[str, Any]:
         """Return the fields that every message of the CLI carries."""
@@ -234,8 +246,9 @@ class SimulatedSession:
 
     # --- costs -----------------------------------------------------------------------------------
 
-    def spend(self, input_tokens: int, output_tokens: int, cost: float) -> None:
-        """Add the use of a model call. The figures are invented, their sums are correct."""
+    def spend(self, input_tokens: int, output_tokens: int) -> None:
+        """Add the use of a model call. The prices are invented, their sums are correct."""
+        cost = (input_tokens * 3 + output_tokens * 15) / 1_000_000
         self.cost = round(self.cost + cost, 6)
         for book in (self.spent, self.unreported):
             before = book.get(self.model, wire.ModelUsage())

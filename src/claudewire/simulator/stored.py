@@ -118,18 +118,31 @@ class Stored(NamedTuple):
     costs: Entry | None
 
 
-def take_up(entries: Sequence[Entry], *, at: str | None = None) -> Stored:
+def take_up(entries: Sequence[Entry], *, at: str | None = None, drops: str | None = None) -> Stored:
     """Find out where a conversation goes on.
 
+    Args:
+        entries: the conversation.
+        at: the message after which it goes on; None for the last.
+        drops: the prompt of the only turn that this may discard; None for any turns.
+
     Raises:
-        NotResumable: there is no such message.
+        NotResumable: there is no such message, or another turn would be discarded.
     """
     branch = _branch_of(entries)
     if at is not None:
         places = [number for number, it in enumerate(branch, 1) if it.get("uuid") == at]
         if not places:
             raise NotResumable(f"No message found with message.uuid of: {at}")
-        branch = branch[: places[-1]]
+        branch, dropped = branch[: places[-1]], branch[places[-1] :]
+        prompts = [it["uuid"] for it in dropped if _is_prompt(it)]
+        if drops is not None and dropped and (prompts != [drops] or dropped[0]["uuid"] != drops):
+            raise NotResumable(
+                f"Resume rejected by --resume-drops-turn: resuming at {at} would discard entries "
+                f"not attributable to turn {drops}: range does not start with the declared turn "
+                f"prompt; first discarded entry 0 [type={dropped[0].get('type')}, "
+                f"uuid={dropped[0]['uuid']}]"
+            )
     costs = [it for it in entries if it.get("type") == "cost-state"]
     leaf = branch[-1].get("uuid") if branch else None
     return Stored(leaf, branch, list(_said(branch)), costs[-1] if costs else None)

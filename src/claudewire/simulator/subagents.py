@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from fnmatch import fnmatchcase
 from typing import Any
 
 import msgspec
@@ -72,6 +73,14 @@ class Subagent:
             return {}
         about = {"subagent_type": self.kind, "task_description": self.description}
         return {"agent_id": self.id, **about}
+
+    def has_tool(self, name: str) -> bool:
+        """Whether its type has a tool."""
+        tools = self._engine.session.agent_tools.get(self.kind)
+        if tools is None:
+            return True
+        names = [it.partition("(")[0] for it in tools]
+        return any(fnmatchcase(name, it) or name.startswith(f"{it}__") for it in names)
 
     def start(self) -> None:
         """Announce its start."""
@@ -169,16 +178,15 @@ def _tokens(usage: wire.Usage) -> int:
 class SimulatedTask:
     """Work in the background, which the agent started and does not wait for."""
 
-    def __init__(
-        self, engine: Engine, description: str, kind: str, tool_use_id: str | None
-    ) -> None:
+    def __init__(self, engine: Engine, description: str, tool_use_id: str | None) -> None:
         self.id: str = new_uuid()[:8]
         self.description = description
         self._engine = engine
-        about: dict[str, Any] = {"task_id": self.id, "task_type": kind, "description": description}
+        about: dict[str, Any] = {"task_id": self.id, "task_type": "local_bash"}
+        about["description"] = description
         engine.session.tasks[self.id] = wire.BackgroundTask(**about)
-        more: dict[str, Any] = {"tool_use_id": tool_use_id, "is_backgrounded": True}
-        engine.tell(wire.TaskStartedMessage, **about, **more)
+        about |= {"tool_use_id": tool_use_id, "is_backgrounded": True}
+        engine.tell(wire.TaskStartedMessage, **about)
         list_tasks(engine)
 
     def finish(self, summary: str = "done", *, status: str = "completed") -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgspec
@@ -11,7 +12,7 @@ from .chat import Chat, Scenario
 from .checkpoints import begin_checkpoint
 from .commands import Command, command_of
 from .engine import Engine, Interrupted, Overtaken
-from .introduction import announce, named_prompts
+from .introduction import COMMANDS, announce, named_prompts
 from .model_output import EndTurn, api_error
 from .session import new_uuid
 
@@ -133,8 +134,14 @@ def _expand(chat: Chat) -> tuple[str, str, str] | None:
     """Replace the call of a command or a skill by its text; return name, arguments and text."""
     word, _, arguments = chat.text.removeprefix("/").partition(" ")
     file = chat.session.configuration.slash_commands().get(word)
-    if file is None or not chat.text.startswith("/"):
+    if not chat.text.startswith("/"):
         return None
+    if file is None:
+        if word in COMMANDS or word.startswith("mcp__"):
+            chat.engine.warn_once(f"/{word}")
+        return None
+    if re.search(r"!`|\$\d|\$ARGUMENTS\[", file.text):
+        chat.engine.warn_once(f"a part of /{word}")
     chat.text = file.filled(arguments.strip())
     return word, arguments.strip(), chat.text
 

@@ -1,4 +1,4 @@
-"""The factories that the fixtures of the pytest plugin return, each for one test."""
+"""The values of the fixtures of the pytest plugin: factories, and a log of the wire."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import inspect
 import os
 import re
 import zlib
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from io import BytesIO
 from pathlib import Path
-from typing import TypeGuard
+from typing import Generic, TypeGuard, TypeVar
 
+from ..errors import Redactor
 from ..recordings import Match, Recording, RecordingTransport, ReplayTransport
 from ..simulator import (
     LATEST,
@@ -26,7 +28,20 @@ from ..simulator import faults as cli_faults
 from ..transport import Transport
 from ..wire import Error
 from .cage import Cage
-from .wirelog import Watched, WireLog, stderr_of_programs
+
+LINES = 200
+"""The lines of one wire to keep: the cause of a failure is usually among the last."""
+
+WIDEST = 400
+"""Characters of a line to show: enough to recognise it."""
+
+KEPT = 65536
+"""Bytes of a line to search for secrets: many more than are shown, so that the shown part does not
+end in half a secret."""
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+
+T = TypeVar("T", bound=Transport)
 
 _LONGEST_NAME = 120
 """Characters of a test's name in the name of a file: systems take 255 bytes."""
@@ -40,18 +55,21 @@ class NoRecording(Error):
     """The test should be replayed, but was never recorded."""
 
 
-class SimulatedCLIFactory:
-    """Makes simulated CLIs in this process, and logs their traffic.
+class _Factory:
+    """The state of both factories. Paths of scenarios are relative to `base`."""
 
-    Paths of scenario files are relative to `base`; sessions are kept in `config`.
-    """
-
-    def __init__(self, log: WireLog, *, base: Path, cwd: Path, config: Path) -> None:
+    def __init__(self, log: WireLog, *, base: Path, folder: Path, config: Path) -> None:
         self._log = log
         self._base = base
-        self._cwd = cwd
+        self._folder = folder
         self._config = config
         self._made: list[SimulatedCLI] = []
+        self._count = 0
+        self._logs: list[Path] = []
+
+
+class SimulatedCLIFactory(_Factory):
+    """Makes simulated CLIs in this process, by default in `folder`, and logs their traffic."""
 
     def __call__(
         self,
@@ -87,7 +105,7 @@ class SimulatedCLIFactory:
             version=version,
             dialect=dialect,
             faults=cli_faults.parse_faults(faults) if isinstance(faults, str) else faults,
-            cwd=self._cwd if cwd is None else cwd,
+            cwd=self._folder if cwd is None else cwd,
             env={"CLAUDE_CONFIG_DIR": str(self._config)} if env is None else env,
         )
         if not may_raise:
@@ -101,19 +119,8 @@ class SimulatedCLIFactory:
                 raise error
 
 
-class SimulatedProgramFactory:
-    """Makes simulated CLIs as programs, for code that needs a path to `claude`.
-
-    Paths of scenario files are relative to `base`; sessions are kept in `config`.
-    """
-
-    def __init__(self, log: WireLog, *, base: Path, folder: Path, config: Path) -> None:
-        self._log = log
-        self._base = base
-        self._folder = folder
-        self._config = config
-        self._count = 0
-        self._logs: list[Path] = []
+class SimulatedProgramFactory(_Factory):
+    """Makes simulated CLIs as programs in `folder`, for code that needs a path to `claude`."""
 
     def __call__(
         self,
@@ -196,19 +203,14 @@ CageFactory = Callable[..., Cage]
 
 
 class RecordingFactory:
-    """Records a test, or replays its recordings, one after the other.
+    """Records a test, or replays its recordings; the first one is at `path`."""
 
-    The first one is at `path`. Unfinished recordings are in `scratch`.
-    """
-
-    def __init__(self, log: WireLog, *, path: Path, scratch: Path, record: bool) -> None:
+    def __init__(self, log: WireLog, *, path: Path, record: bool) -> None:
         self._log = log
         self._path = path
-        self._scratch = scratch
         self._record = record
         self._count = 0
-        self._files = ExitStack()
-        self._made: dict[Path, tuple[Path, RecordingTransport]] = {}
+        self._made: dict[Path, tuple[BytesIO, RecordingTransport]] = {}
         self._replays: list[ReplayTransport] = []
 
     async def __call__(
@@ -234,9 +236,8 @@ class RecordingFactory:
             return self._log.watch(replay)
         opened = live()
         inner = await opened if inspect.isawaitable(opened) else opened
-        made = self._scratch / path.name
-        # Opened here, not by the transport, which the test may forget to close.
-        recorder = RecordingTransport(inner, self._files.enter_context(made.open("wb")))
+        made = BytesIO()
+        recorder = RecordingTransport(inner, made)
         self._made[path] = made, recorder
         return self._log.watch(recorder)
 
@@ -246,14 +247,13 @@ class RecordingFactory:
         Raises:
             ReplayUnfinished: the application sent more when it was recorded.
         """
-        self._files.close()
         if not passed:
             return
         for path, (made, recorder) in self._made.items():
             if recorder.failure is not None:
                 raise recorder.failure
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(made.read_bytes())
+            path.write_bytes(made.getvalue())
         for replay in self._replays:
             replay.finish()
 
@@ -273,3 +273,129 @@ def recording_path(file: Path, test: str) -> Path:
     if plain != name:
         plain += f"-{zlib.crc32(name.encode()):08x}"  # different names may have become the same
     return file.parent / "recordings" / file.stem / f"{plain}.jsonl"
+
+
+# --- the log of the wire --------------------------------------------------------------------------
+
+
+class _Wire:
+    """The last lines of one conversation."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._lines: deque[tuple[str, bytearray]] = deque(maxlen=LINES)
+        self._open: dict[str, bytearray] = {}
+        """The unfinished line of each direction."""
+
+    def feed(self, direction: str, data: bytes) -> None:
+        for piece in data.splitlines(keepends=True):
+            line = self._open.setdefault(direction, bytearray())
+            if not line:
+                self._lines.append((direction, line))
+            line += piece[: KEPT - len(line)]
+            if piece.endswith(b"\n"):
+                del self._open[direction]
+
+    def show(self, redact: Callable[[str], str]) -> str:
+        shown = []
+        for direction, line in self._lines:
+            text = redact(line.rstrip(b"\n").decode("utf-8", "backslashreplace"))
+            text = _CONTROL.sub(lambda match: f"\\x{ord(match[0]):02x}", text)
+            text = text if len(text) <= WIDEST else f"{text[:WIDEST]}…"
+            end = " (no newline yet)" if self._open.get(direction) is line else ""
+            shown.append(f"{direction} {text}{end}")
+        return "\n".join(shown)
+
+
+class Watched(Generic[T]):
+    """A transport that passes everything to another one, and logs it.
+
+    Attributes:
+        inner: the other transport.
+    """
+
+    def __init__(self, inner: T, wire: _Wire) -> None:
+        self.inner = inner
+        self._wire = wire
+
+    async def send(self, data: bytes) -> None:
+        """Write all of `data`."""
+        self._wire.feed(">", data)  # first: the answer may arrive before `send` returns
+        await self.inner.send(data)
+
+    async def send_eof(self) -> None:
+        """Close the peer's stdin."""
+        self._wire.feed("=", b"end of input\n")
+        await self.inner.send_eof()
+
+    async def receive(self) -> bytes:
+        """Wait for some bytes; `b""` when there will be no more."""
+        data = await self.inner.receive()
+        self._wire.feed("<", data)
+        return data
+
+    async def receive_stderr(self) -> bytes:
+        """Wait for some bytes of stderr; `b""` when there will be no more."""
+        data = await self.inner.receive_stderr()
+        self._wire.feed("!", data)
+        return data
+
+    async def wait(self) -> int | None:
+        """Wait until the peer has exited; return its exit status."""
+        status = await self.inner.wait()
+        self._wire.feed("=", f"exit {status}\n".encode())
+        return status
+
+    async def aclose(self) -> None:
+        """Close the inner transport."""
+        await self.inner.aclose()
+
+
+class WireLog:
+    """Logs the wires of one test: `>` to the CLI, `<` from it, `!` its stderr.
+
+    It keeps the last lines of each wire, and removes secrets when it shows them.
+    """
+
+    def __init__(self) -> None:
+        self._wires: list[_Wire] = []
+        self._files: list[Path] = []
+
+    def watch(self, transport: T, name: str = "") -> Watched[T]:
+        """Wrap a transport in one that logs its traffic."""
+        wire = _Wire(name or type(transport).__name__)
+        self._wires.append(wire)
+        return Watched(transport, wire)
+
+    def watch_file(self, path: str | os.PathLike[str]) -> None:
+        """Add the log file of simulated CLIs, as `CLAUDEWIRE_SIM_LOG` names it."""
+        self._files.append(Path(path))
+
+    def sections(self) -> list[tuple[str, str]]:
+        """Return the log for a report: a title and the lines of each wire that was used."""
+        redactor = Redactor()
+        wires = [*self._wires, *(wire for path in self._files for wire in _read(path))]
+        shown = [(wire.name, wire.show(redactor)) for wire in wires]
+        return [(f"wire: {name}", text) for name, text in shown if text]
+
+
+def stderr_of_programs(path: Path) -> Iterator[str]:
+    """Yield the stderr of simulated CLIs from their log."""
+    for _, direction, data in _entries(path):
+        if direction == "!":
+            yield data.decode("utf-8", "backslashreplace")
+
+
+def _entries(path: Path) -> Iterator[tuple[str, str, bytes]]:
+    """Read the log of simulated CLIs: each line has a process, a direction and bytes."""
+    text = path.read_text("ascii") if path.exists() else ""
+    for line in text.split("\n")[:-1]:
+        process, direction, data = line.split(" ")
+        yield process, direction, bytes.fromhex(data)
+
+
+def _read(path: Path) -> Iterator[_Wire]:
+    wires: dict[str, _Wire] = {}
+    for process, direction, data in _entries(path):
+        wires.setdefault(process, _Wire(f"{path.stem}, process {process}")).feed(direction, data)
+    yield from wires.values()

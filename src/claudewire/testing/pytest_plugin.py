@@ -19,8 +19,8 @@ if TYPE_CHECKING:
         RecordingFactory,
         SimulatedCLIFactory,
         SimulatedProgramFactory,
+        WireLog,
     )
-    from .wirelog import WireLog
 
 _LOG = pytest.StashKey["WireLog"]()
 _PASSED = pytest.StashKey[bool]()
@@ -52,7 +52,7 @@ def pytest_runtest_makereport(
 @pytest.fixture
 def wire_log(request: pytest.FixtureRequest) -> WireLog:
     """Log the wire of this test, to show it if the test fails: `wire_log.watch(transport)`."""
-    from .wirelog import WireLog
+    from .fixtures import WireLog
 
     log = request.node.stash[_LOG] = WireLog()
     return log
@@ -75,7 +75,7 @@ def simulated_cli(
     from .fixtures import SimulatedCLIFactory
 
     made = SimulatedCLIFactory(
-        wire_log, base=request.path.parent, cwd=tmp_path, config=_claudewire_folder / "config"
+        wire_log, base=request.path.parent, folder=tmp_path, config=_claudewire_folder / "config"
     )
     yield made
     made.finish(passed=request.node.stash.get(_PASSED, False))
@@ -125,9 +125,7 @@ def cage() -> Iterator[CageFactory]:
 
 
 @pytest.fixture
-def wire_recording(
-    request: pytest.FixtureRequest, wire_log: WireLog, _claudewire_folder: Path
-) -> Iterator[RecordingFactory]:
+def wire_recording(request: pytest.FixtureRequest, wire_log: WireLog) -> Iterator[RecordingFactory]:
     """Replay the recording of this test, or record it with --wire-record.
 
     `await wire_recording(live)` is a transport; `live` makes the real one and is called only for
@@ -138,7 +136,6 @@ def wire_recording(
     recordings = RecordingFactory(
         wire_log,
         path=recording_path(request.path, request.node.nodeid.partition("::")[2]),
-        scratch=_claudewire_folder,
         record=request.config.getoption("--wire-record"),
     )
     yield recordings

@@ -209,7 +209,7 @@ async def test_answer_to_a_question_reaches_the_model(given: Any, words: str) ->
 
 async def test_approved_plan_ends_the_plan_mode() -> None:
     async def play(chat: Chat) -> None:
-        await chat.plan("First this, then that.")
+        await chat.use("ExitPlanMode", {"plan": "First this, then that."}, result="Approved")
         await chat.say(chat.session.mode)
 
     talk = Talk(SimulatedCLI(play, argv=["--permission-mode", "plan"]), deny("too long"))
@@ -218,8 +218,7 @@ async def test_approved_plan_ends_the_plan_mode() -> None:
     assert (told(turn), said(turn)) == (["too long"], ["plan"])
     talk.serve[wire.CanUseTool] = allow
     turn = await talk.turn("go")
-    assert "approved your plan" in told(turn)[0]
-    assert said(turn) == ["default"]
+    assert (told(turn), said(turn)) == (["Approved"], ["default"])
 
 
 @pytest.mark.parametrize(
@@ -290,6 +289,22 @@ async def test_error_of_the_api_ends_the_turn(status: int, error: str, kind: str
     assert (result.subtype, result.is_error) == ("success", True)
     assert (result.api_error_status, result.terminal_reason) == (status, "api_error")
     assert said(turn) == [result.result] == [f"API Error: {status} no way"]
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "reason"),
+    [
+        ("Your credit balance is too low", "billing_error", "api_error"),
+        ("Prompt is too long", "invalid_request", "prompt_too_long"),
+    ],
+)
+async def test_error_of_the_api_is_named_by_its_text(text: str, error: str, reason: str) -> None:
+    async def play(chat: Chat) -> None:
+        await chat.fail(text)
+
+    turn = await Talk(SimulatedCLI(play)).turn("go")
+    (message,) = only(turn, wire.AssistantMessage)
+    assert (message.raw["error"], turn[-1].terminal_reason) == (error, reason)
 
 
 @pytest.mark.parametrize(

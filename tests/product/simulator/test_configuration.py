@@ -80,7 +80,7 @@ async def test_untrusted_project_grants_nothing(tmp_path: Path) -> None:
     assert init.additional_directories == [str(tmp_path / "work/more")]
     assert init.permission_mode == "default"
     warnings = await warnings_of(talk)
-    assert "Ignoring permissions.allow from .claude/settings.json" in warnings
+    assert "Ignoring 1 permissions.allow entry from .claude/settings.json: this" in warnings
     projects = {str(tmp_path / "work"): {"hasTrustDialogAccepted": True}}
     write(tmp_path / "config/.claude.json", {"projects": projects})
     init = await init_of(talk_in(tmp_path))
@@ -119,6 +119,13 @@ async def test_command_is_replaced_by_its_text(tmp_path: Path, prompt: str, expe
     write(tmp_path / "config/commands/say.md", "Say $ARGUMENTS, please.")
     write(tmp_path / "config/commands/plain.md", "---\nname: x\n---\nPlain.")
     assert said(await talk_in(tmp_path).turn(prompt)) == [expected]
+
+
+async def test_part_of_a_command_that_has_no_effect_is_named(tmp_path: Path) -> None:
+    write(tmp_path / "config/commands/say.md", "Say $0, at !`date`.")
+    talk = talk_in(tmp_path)
+    assert said(await talk.turn("/say hello")) == ["Say $0, at !`date`.\n\nARGUMENTS: hello"]
+    assert "not simulated: a part of /say" in await warnings_of(talk)
 
 
 async def test_plugin_is_loaded_from_its_folder(tmp_path: Path) -> None:

@@ -54,6 +54,7 @@ def test_command_line_has_its_meaning(argv: list[str], fields: dict[str, Any]) -
         (["-x"], "error: unknown option '-x'"),
         (["--cwd", "x"], "error: unknown option '--cwd'"),
         (["--model"], "error: option '--model' argument missing"),
+        (["--resume-drops-turn=x"], "--resume-drops-turn requires --resume-session-at"),
         (
             ["--max-turns", "x"],
             "error: option '--max-turns' argument 'x' is invalid. Expected `int | float | null`",

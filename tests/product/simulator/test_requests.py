@@ -15,6 +15,8 @@ from claudewire.simulator import Chat, SimulatedCLI
 
 pytestmark = pytest.mark.anyio
 
+NAMED = "claudewire-sim: accepted, but not simulated: {}"
+
 ONE = "00000000-0000-4000-8000-000000000001"
 
 
@@ -191,11 +193,18 @@ async def test_unsimulated_request_is_accepted_and_named_once() -> None:
         assert isinstance(await talk.ask(body), wire.Answer)
     await talk.end()
     assert (await talk.stderr()).splitlines() == [
-        "claudewire-sim: accepted, but not simulated: get_usage",
-        "claudewire-sim: accepted, but not simulated: apply_flag_settings",
+        NAMED.format("get_usage"),
+        NAMED.format("apply_flag_settings"),
     ]
     strict = Talk(SimulatedCLI(strict=True))
     assert isinstance(await strict.ask(wire.GetUsage()), wire.Failure)
+
+
+async def test_hooks_that_are_never_called_are_named() -> None:
+    talk = Talk(SimulatedCLI())
+    await talk.initialize(hooks={it: [wire.HookMatcher(["h"])] for it in ("Stop", "SessionEnd")})
+    await talk.end()
+    assert (await talk.stderr()).strip() == NAMED.format("hooks for SessionEnd")
 
 
 async def test_end_session_drops_the_queue_and_exits() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -73,6 +74,24 @@ async def test_subagent_reports_to_the_call_that_started_it() -> None:
     called = [type(it.input).__name__ for it in bodies(turn, wire.HookCallback)]
     assert called == [f"{event}HookInput" for event in events]
     assert bodies(turn, wire.CanUseTool)[0].agent_id == started.task_id
+
+
+async def test_subagent_of_an_unknown_type_is_an_error_of_the_tool() -> None:
+    async def play(chat: Chat) -> None:
+        await chat.subagent("nobody", "look around", look)
+
+    turn = await Talk(SimulatedCLI(play, argv=["--allowedTools=Agent"])).turn("go")
+    known = "general-purpose, Explore, Plan"
+    assert told(turn) == [f"Agent type 'nobody' not found. Available agents: {known}"]
+
+
+async def test_subagent_has_only_the_tools_of_its_type(tmp_path: Path) -> None:
+    file = tmp_path / ".claude/agents/Explore.md"
+    file.parent.mkdir(parents=True)
+    file.write_text("---\ntools: Read, Grep\n---\nLook.", "utf-8")
+    cli = SimulatedCLI(delegate(work), argv=["--allowedTools=Agent,Bash"], cwd=tmp_path)
+    turn = of_subagents(await Talk(cli).turn("go"))
+    assert "No such tool available: Bash" in told(turn)[0]
 
 
 async def test_rule_denies_a_subagent() -> None:

@@ -56,6 +56,8 @@ def test_missing_prompt_is_an_error(stdin: bytes) -> None:
         ("raise", [], 1, "Execution error"),
         ("fail", [], 1, "API Error: 500 broken\n"),
         ("/help", [], 0, "/help isn't available in this environment.\n"),
+        ("/init", ["--strict"], 1, ""),
+        ("/mcp__calc__sum", ["--strict"], 1, ""),
     ],
 )
 def test_end_of_the_turn_is_printed(prompt: str, argv: list[str], status: int, stdout: str) -> None:

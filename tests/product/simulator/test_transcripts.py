@@ -137,6 +137,13 @@ async def test_compacted_conversation_is_resumed_from_its_summary(tmp_path: Path
     assert second == "two"
 
 
+async def test_compaction_counts_as_a_call_of_the_model(tmp_path: Path) -> None:
+    talk = await held(tmp_path, "one", "/compact", argv=("--model", "haiku"))
+    used = only(talk.heard, wire.ResultMessage)[-1].model_usage_since_last_result
+    assert used is not None
+    assert list(used) == ["claude-haiku-5-5"]
+
+
 @pytest.mark.parametrize(("command", "words"), [("/cost", "Total cost"), ("/context", "Usage")])
 async def test_costs_and_context_are_printed(command: str, words: str, tmp_path: Path) -> None:
     talk = await held(tmp_path, "one", command)
@@ -185,6 +192,17 @@ async def test_session_is_resumed_at_a_message(tmp_path: Path) -> None:
     refused = cli(tmp_path, "--resume", SESSION, "--resume-session-at=no")
     assert await refused.rest() == 1
     assert await refused.stderr() == "No message found with message.uuid of: no\n"
+
+
+async def test_resuming_drops_only_the_declared_turn(tmp_path: Path) -> None:
+    await held(tmp_path, "one", "two", argv=("--session-id", SESSION))
+    _, at, dropped, _ = (it["uuid"] for it in chained(tmp_path))
+    resume = ("--resume", SESSION, f"--resume-session-at={at}")
+    refused = cli(tmp_path, *resume, f"--resume-drops-turn={at}")
+    assert await refused.rest() == 1
+    assert "Resume rejected by --resume-drops-turn: resuming at" in await refused.stderr()
+    talk = await held(tmp_path, "three", argv=(*resume, f"--resume-drops-turn={dropped}"))
+    assert said(talk.heard) == ["one | three"]
 
 
 async def test_used_or_missing_id_ends_the_cli(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from tests.helpers.processes import PATIENCE, ended
 
 from claudewire.testing import APIScript, APIStatus, Cage, CageError
 from claudewire.testing.cage import FAKE_KEY, launcher
-from claudewire.testing.cage.sandbox_server import REQUESTS, SCRIPT
+from claudewire.testing.cage.cage import REQUESTS, SCRIPT
 from claudewire.transport import PROCESS_MARK
 
 NO_CAGE = Cage.unavailable()

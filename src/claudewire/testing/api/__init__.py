@@ -7,18 +7,15 @@ from __future__ import annotations
 
 from .replies import (
     APIReply,
+    APIScript,
     APIStatus,
     APIThinking,
     APIToolUse,
     APIUsage,
-    LooseReply,
-    Part,
-    Step,
-    as_step,
+    ScriptSource,
     structured_output,
 )
 from .requests import APIRequest
-from .script import APIScript, Condition, ScriptSource
 from .server import ScriptedAPI
 
 __all__ = [
@@ -29,12 +26,7 @@ __all__ = [
     "APIThinking",
     "APIToolUse",
     "APIUsage",
-    "Condition",
-    "LooseReply",
-    "Part",
     "ScriptSource",
     "ScriptedAPI",
-    "Step",
-    "as_step",
     "structured_output",
 ]

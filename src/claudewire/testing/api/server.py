@@ -19,9 +19,17 @@ import anyio
 import anyio.to_thread
 import msgspec
 
-from .replies import APIReply, APIStatus, Step, error_body, message_body, message_events
+from .replies import (
+    APIReply,
+    APIScript,
+    APIStatus,
+    ScriptSource,
+    Step,
+    error_body,
+    message_body,
+    message_events,
+)
 from .requests import COUNT, SIDE, TURN, APIRequest, classify, redacted
-from .script import APIScript, ScriptSource
 
 _JSON = "application/json"
 _POLLS = 0.05

@@ -13,29 +13,45 @@ Linux only.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import functools
 import json
 import os
 import pickle
+import select
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
 from ...transport import PROCESS_MARK
-from ..api import APIRequest, APIScript, ScriptSource
+from ..api import APIRequest, APIScript, ScriptedAPI, ScriptSource
 from ..api.requests import TURN
-from .launcher import PLAN, WORK, CageError
-from .sandbox_server import CLOSING, PAUSE, REQUESTS, RUNNING, SCRIPT, TRIES
+from .launcher import PLAN, WORK, CageError, network
 
 FAKE_KEY = "sk-ant-api03-this-key-is-fake-and-opens-nothing"
+
+SCRIPT = "script.pickle"
+"""The file in the folder of a cage that holds the script of the API."""
+REQUESTS = "requests.jsonl"
+"""The file in it that records the requests to the API."""
+CLOSING = "closing"
+"""A pipe in it that can be read once the cage closes."""
+RUNNING = "running"
+"""A file in it that each server locks as long as it runs."""
+
+TRIES = 3000
+PAUSE = 0.01
+"""Half a minute in all for processes to end: much more than they need, even on a busy machine."""
 
 _KEPT = ("PATH", "LANG", "TERM", PROCESS_MARK)
 _QUIET = {
@@ -80,9 +96,16 @@ class Cage:
         self._requests: list[APIRequest] = []
 
     @staticmethod
+    @functools.cache
     def unavailable() -> str | None:
         """Why a cage is not possible on this machine; None if it is."""
-        return _unavailable()
+        if sys.platform != "linux":
+            return "network namespaces exist on Linux only"
+        with Cage() as cage:
+            trial = subprocess.run(
+                cage.command(["true"]), capture_output=True, encoding="utf-8", timeout=_PROBED
+            )
+        return None if trial.returncode == 0 else trial.stderr.strip() or "the trial run failed"
 
     # --- its life --------------------------------------------------------------------------------
 
@@ -201,12 +224,68 @@ def _wait_for_servers(running: Path) -> None:
     raise CageError("a process in the cage did not end")
 
 
-@functools.cache
-def _unavailable() -> str | None:
-    if sys.platform != "linux":
-        return "network namespaces exist on Linux only"
-    with Cage() as cage:
-        trial = subprocess.run(
-            cage.command(["true"]), capture_output=True, encoding="utf-8", timeout=_PROBED
-        )
-    return None if trial.returncode == 0 else trial.stderr.strip() or "the trial run failed"
+# --- the sandbox server: a process beside the program, in the same network -----------------------
+
+
+def serve(folder: Path, program: int, outside: int) -> None:
+    """Serve the scripted API as long as a program runs, and end all processes in its network.
+
+    `python -P -m claudewire.testing.cage.cage FOLDER PROGRAM OUTSIDE` runs it.
+
+    Args:
+        folder: the folder of the cage.
+        program: the process id of the program.
+        outside: the network that this process must leave alone.
+    """
+    if os.fork():  # an orphan: the program expects no child
+        os._exit(0)
+    os.setsid()
+    try:
+        with open(folder / RUNNING, "wb") as running:
+            fcntl.flock(running, fcntl.LOCK_SH)
+            _serve(folder, program)
+            _end_others(outside)
+    except Exception as error:
+        traceback.print_exc()
+        _report(f"error {error}")
+
+
+def _serve(folder: Path, program: int) -> None:
+    script = pickle.loads((folder / SCRIPT).read_bytes())
+    closing = os.open(folder / CLOSING, os.O_RDONLY | os.O_NONBLOCK)
+    with ScriptedAPI(script, record=folder / REQUESTS) as api:
+        _report(f"url {api.url}")
+        select.select([os.pidfd_open(program), closing], [], [])
+
+
+def _report(text: str) -> None:
+    """Report the start to the launcher, which waits for the end of this process's output."""
+    sys.stdout.write(text)
+    sys.stdout.flush()
+    os.dup2(2, 1)
+
+
+def _end_others(outside: int) -> None:
+    """End all other processes of this network, unless it is the one outside."""
+    ours = network()
+    for _ in range(TRIES):
+        others = [] if ours == outside else [*_others(ours)]
+        if not others:
+            return
+        for process in others:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+        time.sleep(PAUSE)
+
+
+def _others(ours: int) -> Iterator[int]:
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            # Processes that have ended, or belong to other users, cannot be examined.
+            with contextlib.suppress(OSError):
+                if (entry / "ns" / "net").stat().st_ino == ours:
+                    yield int(entry.name)
+
+
+if __name__ == "__main__":
+    serve(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))

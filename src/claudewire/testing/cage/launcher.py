@@ -127,7 +127,7 @@ def _start_server(folder: Path, outside: int, mark: str) -> str:
 
     Its environment has no mark: it is not a process of the program.
     """
-    server = [sys.executable, "-P", "-m", "claudewire.testing.cage.sandbox_server"]
+    server = [sys.executable, "-P", "-m", "claudewire.testing.cage.cage"]
     with open(folder / LOG, "ab") as log:
         done = subprocess.run(
             [*server, str(folder), str(os.getpid()), str(outside)],
@@ -161,10 +161,9 @@ def _become(command: list[str], work: Path, environment: dict[str, str]) -> NoRe
         signal.signal(ignored_by_python, signal.SIG_DFL)
     try:
         os.execvpe(command[0], command, environment)
-    except FileNotFoundError as error:
-        _leave(NOT_FOUND, f"{command[0]}: {error.strerror}")
     except OSError as error:
-        _leave(NOT_EXECUTABLE, f"{command[0]}: {error.strerror}")
+        status = NOT_FOUND if isinstance(error, FileNotFoundError) else NOT_EXECUTABLE
+        _leave(status, f"{command[0]}: {error.strerror}")
 
 
 def _leave(status: int, message: str) -> NoReturn:

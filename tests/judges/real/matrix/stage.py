@@ -175,7 +175,7 @@ class Stage:
     @property
     def servers(self) -> list[int]:
         """The processes that serve the API, and end the others when a CLI has ended."""
-        wanted = f"sandbox_server\0{self.cage.folder}\0".encode()
+        wanted = f"cage.cage\0{self.cage.folder}\0".encode()
         return [pid for pid in process_table() if wanted in _words(pid)]
 
     @contextmanager
