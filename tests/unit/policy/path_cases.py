@@ -62,7 +62,6 @@ class PathLine:
     allow: Sequence[str] = ()
     deny: Sequence[str] = ()
     tool: str = "Edit"
-    folded: bool = False
     options: dict[str, object] = field(default_factory=dict)
 
 

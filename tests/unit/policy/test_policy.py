@@ -58,11 +58,6 @@ def test_long_part_is_shortened_in_the_reason_only() -> None:
     assert len(decision.reason) < 200
 
 
-@pytest.mark.parametrize("default", ["allow", "ask", "deny"])
-def test_default_holds_without_a_rule(default: Any) -> None:
-    assert make(default=default).decide("WebSearch", {}).behavior == default
-
-
 def test_default_that_allows_has_limits() -> None:
     policy = make(default="allow", ask=["Bash(git push:*)"])
     assert bash(policy, "ls").allows
@@ -176,12 +171,6 @@ def test_mode_allows_like_the_cli(mode: Any, expected: str) -> None:
     uses.append(("Write", PROTECTED))
     assert " ".join(policy.decide(*use).behavior for use in uses) == expected
     assert mode is None or mode in MODES
-
-
-def test_more_directories_count_as_working_directories() -> None:
-    policy = make(mode="acceptEdits", directories=["/etc"])
-    assert policy.decide("Edit", OUTSIDE).allows
-    assert policy.decide("Read", {}).behavior == "ask"
 
 
 def test_mode_plan_asks_before_every_edit() -> None:
@@ -493,11 +482,6 @@ def test_command_for_a_monitor_is_a_command() -> None:
     assert policy.decide("Monitor", {"command": "tail -f x"}).allows
     assert policy.decide("Monitor", {"command": "tail x; rm y"}).behavior == "deny"
     assert policy.decide("Monitor", {"ws": {"url": "ws://x"}}).behavior == "ask"
-
-
-def test_command_that_is_no_string_is_not_allowed() -> None:
-    assert make("Bash(ls:*)").decide("Bash", {"command": ["ls"]}).behavior == "ask"
-    assert make("Bash(ls:*)").decide("Bash", {}).behavior == "ask"
 
 
 @pytest.mark.parametrize("given", [None, [], {}, *({"command": it} for it in (["rm"], 5, b"rm"))])

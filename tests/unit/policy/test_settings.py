@@ -262,17 +262,6 @@ def test_unknown_keys_and_invalid_rules_are_reported(machine: Machine) -> None:
     )
 
 
-def test_rule_that_can_never_allow_can_deny_and_ask(machine: Machine) -> None:
-    machine.write(USER, {"deny": ["mcp__*", "Bash(a && b:*)"], "ask": ["*"]})
-    policy = machine.load()
-    assert policy.decide("mcp__files__read", {}).behavior == "deny"
-    assert policy.decide("Bash", {"command": "a && b"}).behavior == "deny"
-    assert policy.decide("WebSearch", {}).behavior == "ask"
-    for rule in ("mcp__*", "Bash(a && b:*)", "*"):
-        with pytest.raises(OptionsError, match="can never allow anything"):
-            Policy([rule])
-
-
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
