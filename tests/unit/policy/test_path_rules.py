@@ -55,12 +55,6 @@ def decide(line: PathLine, tree: Path) -> Decision:
     return policy_of(line, tree).decide(line.tool, given)
 
 
-def test_paths_have_no_doubles() -> None:
-    assert len(PATH_LINES) >= 100
-    keys = [(line.path, *line.allow, *line.deny, line.tool, *line.options) for line in PATH_LINES]
-    assert len(set(keys)) == len(keys)
-
-
 @pytest.mark.parametrize(
     "line", PATH_LINES, ids=lambda line: f"{line.behavior}-{line.path!r}-{line.why[:30]}"
 )

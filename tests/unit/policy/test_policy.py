@@ -312,41 +312,25 @@ def test_rule_against_edits_is_about_output_only(command: str, behavior: str) ->
 
 
 @pytest.mark.parametrize(
-    ("command", "allowed"),
-    [
-        ("rm x", True),
-        ("rm -rf build/out", True),
-        ("rm -rf /", False),
-        ("rm -rf /usr", False),
-        ("rm -rf /usr/", False),
-        ("rm -rf ~", False),
-        ("rm -rf ~/", False),
-        ("rm -rf ~/x", True),
-        ("rm -rf .", False),
-        ("rm -rf ..", False),
-        ("rm -rf *", False),
-        ("rm -rf ./*", False),
-        ("rm -rf ~/*", False),
-        ("rm -rf /*", False),
-        ("rm -rf build/*", True),
-        ("rm *.o", True),
-        ("rm -rf $X", False),
-        ('rm -rf "$X"/*', False),
-        ("rm -rf /work", False),
-        ("rm -rf /extra/more", False),
-        ("rmdir /work", False),
-        ("ls; sudo rm -rf /", False),
-        ("ls $(rm -rf ~)", False),
-        ("echo rm -rf /", True),
-    ],
+    ("command", "behavior"),
+    cases(
+        allow=r"""
+            rm x ‖ rm -rf build/out ‖ rm -rf ~/x ‖ rm -rf build/* ‖ rm *.o ‖ echo rm -rf /
+        """,
+        ask=r"""
+            rm -rf / ‖ rm -rf /usr ‖ rm -rf /usr/ ‖ rm -rf ~ ‖ rm -rf ~/ ‖ rm -rf . ‖ rm -rf ..
+            rm -rf * ‖ rm -rf ./* ‖ rm -rf ~/* ‖ rm -rf /* ‖ rm -rf $X ‖ rm -rf "$X"/*
+            rm -rf /work ‖ rm -rf /extra/more ‖ rmdir /work ‖ ls; sudo rm -rf / ‖ ls $(rm -rf ~)
+        """,
+    ),
 )
-def test_no_rule_allows_removing_a_home_root_or_project(command: str, allowed: bool) -> None:
+def test_no_rule_allows_removing_a_home_root_or_project(command: str, behavior: str) -> None:
     programs = ("rm", "rmdir", "ls", "echo", "sudo rm")
     for rules in (["Bash"], [f"Bash({program}:*)" for program in programs]):
         policy = make(*rules, directories=["/extra/more"])
         decision = bash(policy, command)
-        assert decision.allows is allowed
-        assert allowed or "may remove a whole home" in decision.reason
+        assert decision.behavior == behavior
+        assert decision.allows or "may remove a whole home" in decision.reason
 
 
 def test_no_rule_allows_removing_the_target_of_a_link_to_a_project() -> None:
@@ -419,21 +403,15 @@ def test_path_with_a_slash_is_relative_to_the_file_of_its_rule(
     assert policy.decide("Read", {"file_path": path}).allows is allowed
 
 
-@pytest.mark.parametrize(
-    ("error", "reason"),
-    [
-        (OSError("too many links"), "it cannot be followed: too many links"),
-        (ValueError("no path"), "it cannot be followed: no path"),
-    ],
-)
-def test_path_that_cannot_be_followed_is_not_allowed(error: Exception, reason: str) -> None:
+@pytest.mark.parametrize("error", [OSError("no such link"), ValueError("no such link")])
+def test_path_that_cannot_be_followed_is_not_allowed(error: Exception) -> None:
     def realpath(path: str) -> str:
         raise error
 
     policy = Policy(["Read(//srv/**)"], cwd="/srv", home="/home/me", realpath=realpath)
     decision = policy.decide("Read", {"file_path": "/srv/a"})
     assert decision.behavior == "ask"
-    assert decision.reason == f"it is not clear where the path leads: {reason}"
+    assert decision.reason.endswith("the path leads: it cannot be followed: no such link")
 
 
 def test_bug_in_realpath_is_not_hidden() -> None:
@@ -581,23 +559,24 @@ def test_relative_files_follow_the_directory_of_a_command(command: str, behavior
 @pytest.mark.parametrize(
     ("domain", "url", "behavior"),
     [
-        ("example.com", "https://example.com/a?b#c", "allow"),
-        ("example.com", "http://EXAMPLE.com", "allow"),
-        ("example.com", "https://example.com:8443/", "allow"),
-        ("example.com.", "https://example.com./", "allow"),
-        ("example.com", "https://sub.example.com/", "ask"),
-        ("example.com", "https://example.com.evil.org/", "ask"),
-        ("example.com", "https://evil.org/example.com", "ask"),
-        ("example.com", "https://example.com@evil.org/", "ask"),
-        ("example.com", "https://evil.org@example.com/", "ask"),
-        ("example.com", "https://evil.org\\@example.com/", "ask"),
-        ("example.com", "https://example.com\\.evil.org/", "ask"),
-        ("example.com", "https://ex\u0430mple.com/", "ask"),
-        ("example.com", "https://example.com\n.evil.org", "ask"),
-        ("example.com", "https://example%2ecom/", "ask"),
-        ("example.com", "ftp://example.com/", "ask"),
-        ("example.com", "example.com", "ask"),
+        *(
+            ("example.com", url, behavior)
+            for url, behavior in cases(
+                allow=r"""
+                    https://example.com/a?b#c ‖ http://EXAMPLE.com ‖ https://example.com:8443/
+                """,
+                ask=r"""
+                    https://sub.example.com/ ‖ https://example.com.evil.org/ ‖ ftp://example.com/
+                    https://evil.org/example.com ‖ https://example.com@evil.org/ ‖ example.com
+                    https://evil.org@example.com/ ‖ https://evil.org\@example.com/ ‖ https://-1.2/
+                    https://example.com\.evil.org/ ‖ https://example.com⏎.evil.org
+                    https://example%2ecom/
+                """,
+            )
+        ),
         ("example.com", "", "ask"),
+        ("example.com", "https://ex\u0430mple.com/", "ask"),
+        ("example.com.", "https://example.com./", "allow"),
         ("*.example.com", "https://a.b.example.com/", "allow"),
         ("*.example.com", "https://example.com/", "ask"),
         ("*.example.com", "https://evilexample.com/", "ask"),
@@ -605,7 +584,6 @@ def test_relative_files_follow_the_directory_of_a_command(command: str, behavior
         ("example.*", "https://example.evil.org/", "ask"),
         ("*", "https://any.org/", "allow"),
         ("-1", "https://-1/", "allow"),  # a sign makes a name of a number
-        ("example.com", "https://-1.2/", "ask"),
     ],
 )
 def test_unambiguous_host_is_allowed(domain: str, url: str, behavior: str) -> None:
