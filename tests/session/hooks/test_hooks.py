@@ -351,6 +351,21 @@ def test_the_cli_gets_each_hook_with_its_settings() -> None:
     }
 
 
+class Object:
+    async def __call__(self, event: object, context: HookContext) -> HookResult:
+        return HookResult(context=f"{context.event} {context.callback_id} {context.tool_use_id}")
+
+
+def without_parameters() -> None: ...
+
+
+def with_three(event: object, context: object, more: object) -> None: ...
+
+
+def yielding(event: object) -> Any:
+    yield None
+
+
 @pytest.mark.parametrize(
     ("hooks", "problem"),
     [
@@ -361,17 +376,16 @@ def test_the_cli_gets_each_hook_with_its_settings() -> None:
         ({"Stop": Hook(nothing, timeout=0)}, "number of seconds"),
         ({"Stop": Hook(nothing, timeout=10_000_000)}, "number of seconds up to 1,000,000"),
         ({"Stop": Hook(nothing, on_failure=cast("Any", "deny"))}, "one of continue, block"),
+        ({"Stop": without_parameters}, "The hook without_parameters must be a function of its"),
+        ({"Stop": with_three}, "missing a required argument"),
+        ({"Stop": yielding}, "yielding yields"),
+        ({"Stop": Object}, "Object is a class, not a function"),
     ],
 )
 def test_invalid_hooks_are_refused(hooks: Any, problem: str) -> None:
     with pytest.raises(OptionsError) as caught:
         Hooks.of(hooks)
     assert problem in str(caught.value)
-
-
-class Object:
-    async def __call__(self, event: object, context: HookContext) -> HookResult:
-        return HookResult(context=f"{context.event} {context.callback_id} {context.tool_use_id}")
 
 
 def with_default(event: object, verbose: bool = False) -> None:
@@ -402,31 +416,6 @@ async def test_a_function_gets_a_context_if_it_takes_one(
 ) -> None:
     output = await answered(Hooks.of({"Stop": function}), "Stop")
     assert output.get("hookSpecificOutput", {}).get("additionalContext") == context
-
-
-def without_parameters() -> None: ...
-
-
-def with_three(event: object, context: object, more: object) -> None: ...
-
-
-def yielding(event: object) -> Any:
-    yield None
-
-
-@pytest.mark.parametrize(
-    ("function", "problem"),
-    [
-        (without_parameters, "The hook without_parameters must be a function of its input"),
-        (with_three, "missing a required argument"),
-        (yielding, "yielding yields"),
-        (Object, "Object is a class, not a function"),
-    ],
-)
-def test_a_function_with_the_wrong_signature_is_refused(function: Any, problem: str) -> None:
-    with pytest.raises(OptionsError) as caught:
-        Hooks().add("Stop", Hook(function))
-    assert problem in str(caught.value)
 
 
 # --- matchers ------------------------------------------------------------------------------------

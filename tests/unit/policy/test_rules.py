@@ -54,6 +54,8 @@ def test_special_characters_of_a_rule_are_escaped() -> None:
         ("Read(file_path:x)", "'file_path' cannot be matched by its name"),
         ("WebFetch(domain:a b)", "'a b' is not a host"),
         ("mcp__a__b(x)", "takes nothing in brackets"),
+        ("bash(rm:*)", "write 'Bash'"),
+        ("webfetch(domain:a.b)", "'WebFetch'"),
         ("Read(!)", "there is no path"),
         ("Read(a\x00b)", "cannot contain control characters"),
         ("Read(a\nb)", "cannot contain control characters"),
@@ -77,31 +79,27 @@ def test_any_text_is_refused_or_survives_printing(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rule", "tool", "named"),
+    ("rule", "named", "others"),
     [
-        ("Read", "Read", True),
-        ("Read", "read", False),
-        ("Bash", "Monitor", True),
-        ("Monitor", "Bash", False),
-        ("Task", "Agent", True),
-        ("Agent", "Task", True),
-        ("mcp__a", "mcp__a__x", True),
-        ("mcp__a", "mcp__ab__x", False),
-        ("mcp__a__*", "mcp__a__x", True),
-        ("mcp__a__get_*", "mcp__a__get_it", True),
-        ("mcp__a__get_*", "mcp__a__set_it", False),
-        ("mcp__a__x", "mcp__a__x", True),
-        ("mcp__a__x", "mcp__a__x__y", False),
-        ("mcp__*", "mcp__a__x", True),
-        ("*", "Read", True),
-        ("*", "mcp__a__x", True),
-        ("Web*", "WebFetch", True),
+        ("Read", "Read", "read ReadX"),
+        ("Bash", "Bash Monitor", "Read"),
+        ("Monitor", "Monitor", "Bash"),
+        ("Task", "Agent", "Read"),
+        ("Agent", "Task", "Read"),
+        ("mcp__a", "mcp__a__x", "mcp__ab__x"),
+        ("mcp__a__*", "mcp__a__x", "mcp__b__x"),
+        ("mcp__a__get_*", "mcp__a__get_it", "mcp__a__set_it"),
+        ("mcp__a__x", "mcp__a__x", "mcp__a__x2 mcp__a__x__y"),
+        ("mcp__*", "mcp__a__x", "Read"),
+        ("*", "Read mcp__a__x", ""),
+        ("Web*", "WebFetch", "Read"),
     ],
 )
-def test_rule_names_tools(rule: str, tool: str, named: bool) -> None:
-    assert Rule.parse(rule).names(tool) is named
-    decision = Policy(deny=[rule]).decide(tool, {})
-    assert (decision.behavior == "deny") is named
+def test_rule_names_tools(rule: str, named: str, others: str) -> None:
+    for tool in (*named.split(), *others.split()):
+        assert Rule.parse(rule).names(tool) is (tool in named.split())
+        decision = Policy(deny=[rule]).decide(tool, {})
+        assert (decision.behavior == "deny") is (tool in named.split())
 
 
 @pytest.mark.parametrize(
