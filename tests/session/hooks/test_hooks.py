@@ -272,9 +272,7 @@ async def test_a_dictionary_of_the_official_sdk_works(
                 ),
             },
         ),
-        ("PreToolUse", HookResult("allow"), own("PreToolUse", permissionDecision="allow")),
         ("Stop", HookResult("block"), {"decision": "block", "reason": "Blocked by a hook."}),
-        ("Stop", HookOutput(async_=True, async_timeout=5), {"async": True, "asyncTimeout": 5}),
         (
             "PreToolUse",
             HookResult("allow", stop="enough"),
