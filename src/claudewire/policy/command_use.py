@@ -33,13 +33,7 @@ _RUN_PROJECT = names_in("""
 
 
 class CommandUse:
-    """A command line.
-
-    Args:
-        tool: the name of the tool.
-        text: the command line; None if the input has none.
-        context: the context of the use.
-    """
+    """A command line; `text` is None if the input has none."""
 
     def __init__(self, tool: str, text: str | None, context: UseContext) -> None:
         self.tool = tool
@@ -86,12 +80,7 @@ class CommandUse:
         return _worst((file.match(rule, self.context), file.shown) for file in self.line.files)
 
     def why_open(self, guards: Sequence[Rule], allow: Sequence[Rule]) -> str:
-        """Return why rules that deny or ask cannot hold for it; empty if they can.
-
-        Args:
-            guards: the rules that deny or ask.
-            allow: the rules that allow.
-        """
+        """Return why rules that deny or ask cannot hold for it; empty if they can."""
         about = (command_of(it) is not None and it.names(self.tool) for it in guards)
         if not (any(about) or any(rule.is_about_files for rule in guards)):
             return ""

@@ -49,15 +49,8 @@ class Verdict(NamedTuple):
 class UseContext:
     """The context of a use.
 
-    Attributes:
-        base: the directory of relative rules.
-        cwd: the working directory of this use.
-        home: the home directory.
-        directories: more directories of the CLI.
-        case_sensitive: whether file names that differ in case are different files.
-        protect: whether edits of some paths always need a person.
-        realpath: follows symbolic links, like `os.path.realpath`.
-        isdir: whether a path is a folder; None if the files are on another machine.
+    `base` is the directory of relative rules, `cwd` that of this use. With `protect`, edits of some
+    paths always need a person. `isdir` is None if the files are on another machine.
     """
 
     base: str
@@ -98,12 +91,8 @@ class UseContext:
     ) -> bool:
         """Whether a path may contain a file that a denying pattern matches.
 
-        Args:
-            path: an absolute path.
-            pattern: the pattern of the rule.
-            roots: what its anchor is.
-            inside: a pattern of the looked at files, relative to the path.
-            dots: whether these may begin with a dot.
+        `inside` is a pattern of the files in question, relative to the path; `dots` says whether
+        they may begin with a dot.
         """
         if not pattern.meets(f"{path.rstrip('/')}/{inside}", roots, dots=dots, isdir=self.isdir):
             return False
@@ -174,13 +163,7 @@ def path_allowed(
 
 
 class FileUse:
-    """A file to read or write, or a directory to search.
-
-    Args:
-        tool: the name of the tool.
-        given: its input.
-        context: the context of the use.
-    """
+    """A file to read or write, or a directory to search."""
 
     def __init__(self, tool: str, given: Mapping[str, Any], context: UseContext) -> None:
         self.tool = tool

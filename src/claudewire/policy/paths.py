@@ -50,11 +50,8 @@ _PROTECTED_FILES = names_in(
 class ResolvedPath:
     """A path in all its readings, each absolute and without `.` and `..`.
 
-    Attributes:
-        given: the path as given.
-        forms: the path as written, and with symbolic links followed.
-        suspected: other readings on other systems, for deny rules.
-        problem: why no rule can allow it; None if it is plain.
+    `forms` are the path as written and with links followed, `suspected` its readings on other
+    systems, for deny rules. With a `problem`, no rule can allow it.
     """
 
     given: str
@@ -111,9 +108,7 @@ def _protected(path: str) -> bool:
 def fold(text: str, *, invisible: bool) -> str:
     """Normalise a name as file systems do that ignore case and how accents are composed.
 
-    Args:
-        text: a name, path or pattern.
-        invisible: whether to drop invisible characters, which some file systems ignore.
+    With `invisible`, drop invisible characters, which some of them ignore.
     """
     if text.isascii():
         return text.lower()
@@ -126,12 +121,8 @@ def fold(text: str, *, invisible: bool) -> str:
 class PathPattern:
     """The pattern in the brackets of a rule for files.
 
-    Attributes:
-        anchor: `root`, `home`, `source` or `cwd`.
-        up: how many directories above the anchor it starts.
-        body: the pattern behind the anchor.
-        dotted: whether it was written with `./`.
-        negated: whether it excludes paths that other rules allow.
+    Its anchor is `root`, `home`, `source` or `cwd`; it starts `up` directories above that. It is
+    `dotted` if written with `./`, and `negated` if it excludes paths that other rules allow.
     """
 
     anchor: str
@@ -142,11 +133,7 @@ class PathPattern:
 
     @classmethod
     def of(cls, text: str) -> PathPattern:
-        """Parse a pattern.
-
-        Raises:
-            ValueError: it is not valid, or not safe; the message says why.
-        """
+        """Parse a pattern; a ValueError says why it is not valid, or not safe."""
         if any(unicodedata.category(char) in ("Cc", "Cs") for char in text):
             raise ValueError("a path cannot contain control characters")
         negated, text = text.startswith("!"), text.removeprefix("!").strip()
@@ -162,13 +149,9 @@ class PathPattern:
         return cls(anchor, "/".join(parts) or "**", up, dotted, negated)
 
     def matches(self, path: str, roots: Iterable[str], *, forbids: bool, fold_case: bool) -> bool:
-        """Whether a path matches.
+        """Whether a path matches, if the anchor is one of these roots.
 
-        Args:
-            path: absolute, without `.` and `..`.
-            roots: what the anchor is: absolute paths, without `.` and `..`.
-            forbids: whether the rule denies or asks.
-            fold_case: whether to ignore case and how accents are composed.
+        All of them are absolute, without `.` and `..`.
         """
         body = self.body
         if forbids or fold_case:
@@ -196,13 +179,9 @@ class PathPattern:
         dots: bool = True,
         isdir: Callable[[str], bool] | None = None,
     ) -> bool:
-        """Whether a forbidding rule may be about a name that a pattern stands for.
+        """Whether a forbidding rule may be about a name that an absolute glob stands for.
 
-        Args:
-            glob: an absolute path with `*`, `?` and `**`.
-            roots: what the anchor is.
-            dots: whether a name that begins with a wildcard may begin with a dot.
-            isdir: whether a path is a folder; None if the files are on another machine.
+        `dots` says whether a name that begins with a wildcard may begin with a dot.
         """
         names = fold(glob, invisible=True).strip("/").split("/")
         for root in roots:
@@ -219,13 +198,10 @@ class PathPattern:
 
 
 def _meet(names: list[str], parts: list[str], *, dots: bool, deep: bool) -> bool:
-    """Whether two lists of patterns of names may be about the same path.
+    """Whether the patterns of a shell or search and those of a rule may be about the same path.
 
-    Args:
-        names: the patterns of the shell, or of a search.
-        parts: the patterns of a rule.
-        dots: whether a last name that begins with a wildcard may begin with a dot.
-        deep: whether the names may go on behind the last part, into a denied folder.
+    `dots` says whether a last name that begins with a wildcard may begin with a dot, `deep` whether
+    the names may go on behind the last part, into a denied folder.
     """
     known: dict[tuple[int, int], bool] = {}
 

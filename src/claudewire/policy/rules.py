@@ -196,13 +196,7 @@ def checked_rules(
 ) -> tuple[Rule, ...]:
     """Parse rules, and check that they can have an effect.
 
-    Args:
-        given: the rules.
-        behavior: the effect of the rules.
-        roots: directories that a path with one slash cannot begin with.
-
-    Raises:
-        OptionsError: one is not valid, or can never have an effect.
+    A path with one slash cannot begin with one of the roots.
     """
     rules = []
     for it in as_list(behavior, given):
@@ -219,11 +213,7 @@ def checked_rules(
 
 
 def check_spelling(text: str) -> None:
-    """Check that the tool of a rule is not merely similar to a known one.
-
-    Raises:
-        OptionsError: it is; the message says which was probably meant.
-    """
+    """Refuse a rule whose tool is merely similar to a known one; say which was probably meant."""
     tool = text.partition("(")[0].strip()
     if (known := misspelt(tool)) is not None:
         raise OptionsError(

@@ -46,14 +46,10 @@ def _text(path: Path, name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Settings:
-    """One settings file.
+    """The permissions in one settings file.
 
-    Attributes:
-        name: the file, for messages.
-        source: its kind, for its rules.
-        root: the directory of paths that begin with a slash.
-        data: its permissions.
-        managed_only: whether only the organisation's rules count.
+    Paths that begin with a slash start at `root`. With `managed_only`, only the organisation's
+    rules count.
     """
 
     name: str

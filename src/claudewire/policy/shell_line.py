@@ -40,14 +40,9 @@ _OF_PROJECT = re.compile(r"(?!.*\.\.)[\w.][\w./-]*|\$PYTHONPATH")
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One command of a line.
+    """One command of a line; `outer` are the commands that run it, from the outside.
 
-    Attributes:
-        command: the command.
-        doing: what it does.
-        script: the script that it stands in.
-        outer: the commands that run it, from the outside.
-        passed: the files whose names `find` or `xargs` gives to it; None if they are not known.
+    `passed` are the files whose names `find` or `xargs` gives to it; None if they are not known.
     """
 
     command: Command
@@ -67,11 +62,7 @@ class Step:
 class File:
     """A file that a line opens, where it leads.
 
-    Attributes:
-        shown: how it was written.
-        opened: how it is opened.
-        forms: where it leads; empty if it may be any file.
-        clear: whether these are all the places where it may lead.
+    Without `forms` it may be any file; unless `clear`, it may lead elsewhere, too.
     """
 
     shown: str
@@ -109,12 +100,7 @@ class File:
 
 
 class Line:
-    """The commands of a line, also those behind others.
-
-    Args:
-        text: the line.
-        context: the context of the use.
-    """
+    """The commands of a line, also those behind others."""
 
     def __init__(self, text: str, context: UseContext) -> None:
         self.text = text
@@ -229,8 +215,7 @@ class Line:
     def why_open(self, own: Sequence[CommandPattern]) -> str:
         """Return why it is not known what the line does; empty if it is known.
 
-        Args:
-            own: the patterns of allow rules, which commands may have of their own.
+        `own` are the patterns of allow rules: a command that one allows may be unknown.
         """
         if self.doubts:
             return self.doubts[0]

@@ -25,13 +25,7 @@ _OPEN_END = re.compile(r"(:| )\*$")
 
 
 class ToolUse:
-    """One use of a tool.
-
-    Args:
-        tool: its name.
-        given: its input.
-        context: the context of the use.
-    """
+    """One use of a tool."""
 
     def __init__(self, tool: str, given: Mapping[str, Any], context: UseContext) -> None:
         self.tool = tool
@@ -174,10 +168,7 @@ def _hosts_in(url: str) -> set[str]:
 
 
 def _number(host: str) -> str | None:
-    """Return the address of a number, such as `127.1`, `0x7f000001` or `[::ffff:7f00:1]`.
-
-    None if it is a name.
-    """
+    """Return the address of a number, as `127.1` or `[::ffff:7f00:1]`; None for a name."""
     with contextlib.suppress(ValueError):
         address = ipaddress.ip_address(host)
         if isinstance(address, ipaddress.IPv6Address):
@@ -193,11 +184,7 @@ def _number(host: str) -> str | None:
 
 
 def _integer(text: str) -> int:
-    """Read a number in the notations of C.
-
-    Raises:
-        ValueError: it is none.
-    """
+    """Read a number in the notations of C; raise ValueError for another text."""
     if len(text) > 40:
         raise ValueError("no address is that long")
     if not re.fullmatch(r"0[xX][0-9A-Fa-f]+|[0-9]+", text):  # no sign, no underscore

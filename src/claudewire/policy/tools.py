@@ -11,12 +11,9 @@ from difflib import get_close_matches
 class ToolFacts:
     """The facts about a tool.
 
-    Attributes:
-        kind: the subject of its rules: `command`, `read`, `edit`, `fetch`, `agent`, `skill`, or
-            nothing.
-        content: the field of its input that rules match.
-        asks: whether the CLI asks before it runs, in its default mode and its working directory.
-        searches: whether its path is a directory to search.
+    `kind` is the subject of its rules: `command`, `read`, `edit`, `fetch`, `agent`, `skill`, or
+    nothing; `content` is the field of its input that they match. `asks` says whether the CLI asks
+    before it runs, in its default mode and its working directory.
     """
 
     kind: str = ""

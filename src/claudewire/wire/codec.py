@@ -76,13 +76,10 @@ def _decoders() -> tuple[msgspec.json.Decoder[Message], msgspec.json.Decoder[Mes
 def decode(
     line: bytes, find: Find = lambda id: None, *, is_standard: bool = False
 ) -> Decoded | None:
-    """Read one line; None if it is blank.
+    """Read one line without its newline; None if it is blank.
 
-    Args:
-        line: the line without its newline.
-        find: returns our own request with an id, to read answers to it.
-        is_standard: the peer is known to write the standard dialect: a line that fits it has no
-            marks of others.
+    `find` returns our own request with an id, to read answers to it. A line of a peer that is known
+    to write the standard dialect, and that fits it, has no marks of others.
     """
     frames, systems = _decoders()
     try:
@@ -159,11 +156,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def encode(message: Message, dialect: Dialect, context: WriteContext) -> bytes:
-    """Write one message as one line, newline included.
-
-    Raises:
-        LocalProtocolError: it cannot be written as JSON.
-    """
+    """Write one message as one line; a LocalProtocolError says that JSON cannot hold it."""
     try:
         if isinstance(message, UnknownMessage | UnknownSystemMessage):
             obj = message.data

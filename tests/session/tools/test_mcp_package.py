@@ -118,6 +118,7 @@ class Client:
         self.connection = connection
         self.heard = heard
         self.answers: list[Message] = []
+        self.greeting: Message = {}
 
     async def ask(self, method: str, id: Any = 1, **params: Any) -> Message:
         message = {"jsonrpc": "2.0", "id": id, "method": method, "params": params}
@@ -149,18 +150,15 @@ async def connected(server: Any) -> AsyncIterator[Client]:
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(connection.run)
         client = Client(connection, heard)
-        await client.ask("initialize", 0, **SETUP)
+        client.greeting = (await client.ask("initialize", 0, **SETUP))["result"]
         await client.tell("notifications/initialized")
         yield client
         await connection.aclose()
 
 
 async def test_the_handshake_is_the_server_s_own() -> None:
-    connection = as_server(calculator()).attach()
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(connection.run)
-        result = await Client(connection, []).result("initialize", **SETUP)
-        await connection.aclose()
+    async with connected(calculator()) as client:
+        result = client.greeting
     assert result["protocolVersion"] == "2025-11-25"
     assert result["serverInfo"]["name"] == "calc"
     assert {"tools", "resources", "prompts"} <= set(result["capabilities"])

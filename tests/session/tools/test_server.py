@@ -98,24 +98,14 @@ def written(line: Message) -> bytes:
     return json.dumps(line, separators=(",", ":")).encode() + b"\n"
 
 
-NOTIFICATION = {
-    "type": "sdk_control_request",
-    "request": {
-        "subtype": "mcp_message",
-        "request_id": "mcp_2",
-        "server_name": "calculator",
-        "message": {"jsonrpc": "2.0", "method": "notifications/initialized"},
-    },
-}
-LIST = {
-    "type": "sdk_control_request",
-    "request": {
-        "subtype": "mcp_message",
-        "request_id": "mcp_3",
-        "server_name": "calculator",
-        "message": {"jsonrpc": "2.0", "id": "list_1", "method": "tools/list"},
-    },
-}
+def legacy(request_id: str, **message: str) -> Message:
+    body = {"subtype": "mcp_message", "request_id": request_id, "server_name": "calculator"}
+    request = {**body, "message": {"jsonrpc": "2.0", **message}}
+    return {"type": "sdk_control_request", "request": request}
+
+
+NOTIFICATION = legacy("mcp_2", method="notifications/initialized")
+LIST = legacy("mcp_3", id="list_1", method="tools/list")
 DIVIDE = json.loads(
     json.dumps(EXAMPLES["002-ex-09"]).replace('"add"', '"divide"').replace('"b": 4', '"b": 0')
 )

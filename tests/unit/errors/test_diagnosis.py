@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from claudewire.errors import Cause, CLIError, Evidence, diagnose, diagnose_result
+from claudewire.errors import Cause, Evidence, diagnose, diagnose_result
 from claudewire.errors.diagnosis import Diagnosis
 from claudewire.errors.failure_signs import SIGNS
 from claudewire.wire import ResultMessage
@@ -286,13 +286,3 @@ def test_sigkill_may_mean_lack_of_memory() -> None:
     log = "Out of memory: Killed process 4711 (claude)"
     found = diagnosed(Evidence(signal=signal.SIGKILL, stderr=log))
     assert found.cause is Cause.OUT_OF_MEMORY
-
-
-def test_error_has_cause_evidence_and_advice() -> None:
-    evidence = Evidence(exit_code=1, stderr="error: unknown option '--cwd=/x'\n")
-    error = diagnose(evidence)
-    assert isinstance(error, CLIError)
-    assert error.cause is Cause.BAD_FLAG
-    assert error.evidence is evidence
-    for words in ("does not know the option --cwd", "exit code 1", "Leave it out"):
-        assert words in str(error)

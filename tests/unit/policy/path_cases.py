@@ -62,7 +62,6 @@ class PathLine:
     allow: Sequence[str] = ()
     deny: Sequence[str] = ()
     tool: str = "Edit"
-    folded: bool = False
     options: dict[str, object] = field(default_factory=dict)
 
 
@@ -86,8 +85,6 @@ ANCHORS = [
     allowed("@cwd/src/app.py", "Edit(src/**)", "in the directory"),
     allowed("src/app.py", "Edit(src/**)", "relative to the working directory"),
     allowed("./src/./app.py", "Edit(src/**)", "with dots"),
-    allowed("@cwd//src//app.py", "Edit(src/**)", "with doubled slashes"),
-    allowed("@cwd/src/deep/x.py", "Edit(src/**)", "deeper"),
     allowed("@cwd/src/deep/new/new.py", "Edit(src/**)", "a file that is not there yet"),
     allowed("@cwd/src", "Edit(src/**)", "the directory itself"),
     asked("@cwd/top.txt", "Edit(src/**)", "beside it"),
@@ -102,13 +99,10 @@ ANCHORS = [
     allowed("@out/o.txt", "Edit(/@out/**)", "two slashes are the root"),
     allowed("@out/sub/p.txt", "Edit(/@out/*)", "what holds for a directory holds below"),
     allowed("@out/sub/p.txt", "Edit(/@out)", "a directory without a wildcard"),
-    asked("@out/o.txt", "Edit(/@out/sub/**)", "another directory"),
     allowed("@home/notes/n.txt", "Edit(~/notes/**)", "at home"),
     allowed("~/notes/n.txt", "Edit(~/notes/**)", "written with a tilde"),
-    asked("@home/other/n.txt", "Edit(~/notes/**)", "elsewhere at home"),
     asked("~root/notes/n.txt", "Edit(~/**)", "the home of somebody else"),
     allowed("@cwd/src/app.py", "Edit(*.py)", "a name holds at any depth"),
-    allowed("@cwd/src/app.py", "Edit(app.py)", "a whole name too"),
     asked("@cwd/src/app.py", "Edit(/*.py)", "but not behind a slash"),
     asked("@cwd/src/app.py", "Edit(./app.py)", "nor behind a dot, to allow"),
     allowed("@cwd/src/app.py", "Edit(src/a?p.py)", "a question mark is one character"),
@@ -119,11 +113,9 @@ ANCHORS = [
     asked("@cwd/src/o.py", "Edit(src/\\[odd\\].py)", "are no set"),
     allowed("@cwd/src/deep/x.py", "Edit(src/)", "a directory, with a slash"),
     asked("@cwd/top.txt", "Edit(top.txt/)", "a file is no directory"),
-    allowed("@cwd/src/app.py", "Edit(**)", "everything below"),
     asked("@out/o.txt", "Edit(**)", "but not outside"),
     allowed("@out/o.txt", "Edit(//**)", "everything there is"),
     allowed("@out/o.txt", "Edit(../outside/**)", "above the working directory"),
-    asked("@out/o.txt", "Edit(../outsid/**)", "another one there"),
 ]
 
 SAME_RULES_FOR_OTHER_TOOLS = [
@@ -146,7 +138,6 @@ SAME_RULES_FOR_OTHER_TOOLS = [
 
 LEADING_ELSEWHERE = [
     asked("@cwd/src/../top.txt", "Edit(src/**)", "up again"),
-    asked("src/deep/../../top.txt", "Edit(src/**)", "up twice"),
     allowed("@cwd/vendor/../src/app.py", "Edit(src/**)", "up and into it"),
     asked("@cwd/src/../../outside/o.txt", "Edit(**)", "out of it"),
     asked("@cwd/src/link.txt", "Edit(src/**)", "a link that leads out"),
@@ -181,11 +172,8 @@ CASE_AND_ACCENTS = [
         "unless that does not matter here",
         case_sensitive=False,
     ),
-    allowed("@cwd/docs/caf\u00e9.md", "Edit(docs/caf\u00e9.md)", "the same accent"),
     denied("@cwd/docs/cafe\u0301.md", "Read(docs/caf\u00e9.md)", "to deny, either"),
     denied("@cwd/docs/CAF\u00c9.md", "Read(docs/caf\u00e9.md)", "and any case"),
-    denied("@cwd/.ENV", "Read(.env)", "any case"),
-    denied("@cwd/upper/x.TXT", "Read(Upper/**)", "of each"),
     denied("@cwd/sec\u200crets/key", "Read(secrets/**)", "also with what nobody sees"),
     denied("@cwd/.env.", "Read(.env)", "also with a dot that is dropped"),
     denied("@cwd/.env ", "Read(.env)", "also with a blank that is dropped"),
@@ -203,7 +191,6 @@ DENIALS = [
     denied("@cwd/a/secrets/key", "Read(secrets/**)", "at any depth, to deny"),
     denied("@cwd/secrets/key", "Read(secrets)", "by its name"),
     denied("@cwd/secrets", "Read(secrets/)", "with a slash"),
-    denied("@cwd/secrets/key", "Read(**/secrets/*)", "by a pattern"),
     not_denied("@cwd/a/secrets/key", "Read(/secrets/**)", "only at the top"),
     denied("@cwd/other/key", "Read(/secrets/**)", "through a linked directory"),
     denied("@cwd/tok", "Read(/secrets/**)", "through a link"),
@@ -229,7 +216,6 @@ PROTECTED = [
     allowed("@cwd/.claude/worktrees/x/a.py", "Edit(**)", "but its worktrees are no secret"),
     asked("@home/.bashrc", "Edit(~/**)", "runs when a shell starts"),
     asked("@cwd/.bashrc", "Edit", "whatever the rule", "Edit"),
-    asked("@home/.config/git/config", "Edit(~/**)", "git again"),
     allowed("@cwd/.git/config", "Edit(**)", "unless that is wanted", protect=False),
     allowed("@cwd/.gitignore", "Edit(**)", "this one runs nothing"),
     allowed("@cwd/.git/config", "Read(**)", "to read it is something else", tool="Read"),

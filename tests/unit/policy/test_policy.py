@@ -58,11 +58,6 @@ def test_long_part_is_shortened_in_the_reason_only() -> None:
     assert len(decision.reason) < 200
 
 
-@pytest.mark.parametrize("default", ["allow", "ask", "deny"])
-def test_default_holds_without_a_rule(default: Any) -> None:
-    assert make(default=default).decide("WebSearch", {}).behavior == default
-
-
 def test_default_that_allows_has_limits() -> None:
     policy = make(default="allow", ask=["Bash(git push:*)"])
     assert bash(policy, "ls").allows
@@ -176,12 +171,6 @@ def test_mode_allows_like_the_cli(mode: Any, expected: str) -> None:
     uses.append(("Write", PROTECTED))
     assert " ".join(policy.decide(*use).behavior for use in uses) == expected
     assert mode is None or mode in MODES
-
-
-def test_more_directories_count_as_working_directories() -> None:
-    policy = make(mode="acceptEdits", directories=["/etc"])
-    assert policy.decide("Edit", OUTSIDE).allows
-    assert policy.decide("Read", {}).behavior == "ask"
 
 
 def test_mode_plan_asks_before_every_edit() -> None:
@@ -323,41 +312,25 @@ def test_rule_against_edits_is_about_output_only(command: str, behavior: str) ->
 
 
 @pytest.mark.parametrize(
-    ("command", "allowed"),
-    [
-        ("rm x", True),
-        ("rm -rf build/out", True),
-        ("rm -rf /", False),
-        ("rm -rf /usr", False),
-        ("rm -rf /usr/", False),
-        ("rm -rf ~", False),
-        ("rm -rf ~/", False),
-        ("rm -rf ~/x", True),
-        ("rm -rf .", False),
-        ("rm -rf ..", False),
-        ("rm -rf *", False),
-        ("rm -rf ./*", False),
-        ("rm -rf ~/*", False),
-        ("rm -rf /*", False),
-        ("rm -rf build/*", True),
-        ("rm *.o", True),
-        ("rm -rf $X", False),
-        ('rm -rf "$X"/*', False),
-        ("rm -rf /work", False),
-        ("rm -rf /extra/more", False),
-        ("rmdir /work", False),
-        ("ls; sudo rm -rf /", False),
-        ("ls $(rm -rf ~)", False),
-        ("echo rm -rf /", True),
-    ],
+    ("command", "behavior"),
+    cases(
+        allow=r"""
+            rm x ‖ rm -rf build/out ‖ rm -rf ~/x ‖ rm -rf build/* ‖ rm *.o ‖ echo rm -rf /
+        """,
+        ask=r"""
+            rm -rf / ‖ rm -rf /usr ‖ rm -rf /usr/ ‖ rm -rf ~ ‖ rm -rf ~/ ‖ rm -rf . ‖ rm -rf ..
+            rm -rf * ‖ rm -rf ./* ‖ rm -rf ~/* ‖ rm -rf /* ‖ rm -rf $X ‖ rm -rf "$X"/*
+            rm -rf /work ‖ rm -rf /extra/more ‖ rmdir /work ‖ ls; sudo rm -rf / ‖ ls $(rm -rf ~)
+        """,
+    ),
 )
-def test_no_rule_allows_removing_a_home_root_or_project(command: str, allowed: bool) -> None:
+def test_no_rule_allows_removing_a_home_root_or_project(command: str, behavior: str) -> None:
     programs = ("rm", "rmdir", "ls", "echo", "sudo rm")
     for rules in (["Bash"], [f"Bash({program}:*)" for program in programs]):
         policy = make(*rules, directories=["/extra/more"])
         decision = bash(policy, command)
-        assert decision.allows is allowed
-        assert allowed or "may remove a whole home" in decision.reason
+        assert decision.behavior == behavior
+        assert decision.allows or "may remove a whole home" in decision.reason
 
 
 def test_no_rule_allows_removing_the_target_of_a_link_to_a_project() -> None:
@@ -430,21 +403,15 @@ def test_path_with_a_slash_is_relative_to_the_file_of_its_rule(
     assert policy.decide("Read", {"file_path": path}).allows is allowed
 
 
-@pytest.mark.parametrize(
-    ("error", "reason"),
-    [
-        (OSError("too many links"), "it cannot be followed: too many links"),
-        (ValueError("no path"), "it cannot be followed: no path"),
-    ],
-)
-def test_path_that_cannot_be_followed_is_not_allowed(error: Exception, reason: str) -> None:
+@pytest.mark.parametrize("error", [OSError("no such link"), ValueError("no such link")])
+def test_path_that_cannot_be_followed_is_not_allowed(error: Exception) -> None:
     def realpath(path: str) -> str:
         raise error
 
     policy = Policy(["Read(//srv/**)"], cwd="/srv", home="/home/me", realpath=realpath)
     decision = policy.decide("Read", {"file_path": "/srv/a"})
     assert decision.behavior == "ask"
-    assert decision.reason == f"it is not clear where the path leads: {reason}"
+    assert decision.reason.endswith("the path leads: it cannot be followed: no such link")
 
 
 def test_bug_in_realpath_is_not_hidden() -> None:
@@ -493,11 +460,6 @@ def test_command_for_a_monitor_is_a_command() -> None:
     assert policy.decide("Monitor", {"command": "tail -f x"}).allows
     assert policy.decide("Monitor", {"command": "tail x; rm y"}).behavior == "deny"
     assert policy.decide("Monitor", {"ws": {"url": "ws://x"}}).behavior == "ask"
-
-
-def test_command_that_is_no_string_is_not_allowed() -> None:
-    assert make("Bash(ls:*)").decide("Bash", {"command": ["ls"]}).behavior == "ask"
-    assert make("Bash(ls:*)").decide("Bash", {}).behavior == "ask"
 
 
 @pytest.mark.parametrize("given", [None, [], {}, *({"command": it} for it in (["rm"], 5, b"rm"))])
@@ -597,23 +559,24 @@ def test_relative_files_follow_the_directory_of_a_command(command: str, behavior
 @pytest.mark.parametrize(
     ("domain", "url", "behavior"),
     [
-        ("example.com", "https://example.com/a?b#c", "allow"),
-        ("example.com", "http://EXAMPLE.com", "allow"),
-        ("example.com", "https://example.com:8443/", "allow"),
-        ("example.com.", "https://example.com./", "allow"),
-        ("example.com", "https://sub.example.com/", "ask"),
-        ("example.com", "https://example.com.evil.org/", "ask"),
-        ("example.com", "https://evil.org/example.com", "ask"),
-        ("example.com", "https://example.com@evil.org/", "ask"),
-        ("example.com", "https://evil.org@example.com/", "ask"),
-        ("example.com", "https://evil.org\\@example.com/", "ask"),
-        ("example.com", "https://example.com\\.evil.org/", "ask"),
-        ("example.com", "https://ex\u0430mple.com/", "ask"),
-        ("example.com", "https://example.com\n.evil.org", "ask"),
-        ("example.com", "https://example%2ecom/", "ask"),
-        ("example.com", "ftp://example.com/", "ask"),
-        ("example.com", "example.com", "ask"),
+        *(
+            ("example.com", url, behavior)
+            for url, behavior in cases(
+                allow=r"""
+                    https://example.com/a?b#c ‖ http://EXAMPLE.com ‖ https://example.com:8443/
+                """,
+                ask=r"""
+                    https://sub.example.com/ ‖ https://example.com.evil.org/ ‖ ftp://example.com/
+                    https://evil.org/example.com ‖ https://example.com@evil.org/ ‖ example.com
+                    https://evil.org@example.com/ ‖ https://evil.org\@example.com/ ‖ https://-1.2/
+                    https://example.com\.evil.org/ ‖ https://example.com⏎.evil.org
+                    https://example%2ecom/
+                """,
+            )
+        ),
         ("example.com", "", "ask"),
+        ("example.com", "https://ex\u0430mple.com/", "ask"),
+        ("example.com.", "https://example.com./", "allow"),
         ("*.example.com", "https://a.b.example.com/", "allow"),
         ("*.example.com", "https://example.com/", "ask"),
         ("*.example.com", "https://evilexample.com/", "ask"),
@@ -621,7 +584,6 @@ def test_relative_files_follow_the_directory_of_a_command(command: str, behavior
         ("example.*", "https://example.evil.org/", "ask"),
         ("*", "https://any.org/", "allow"),
         ("-1", "https://-1/", "allow"),  # a sign makes a name of a number
-        ("example.com", "https://-1.2/", "ask"),
     ],
 )
 def test_unambiguous_host_is_allowed(domain: str, url: str, behavior: str) -> None:

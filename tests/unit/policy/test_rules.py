@@ -12,29 +12,18 @@ from claudewire.policy import Policy, Rule
 GOOD = [
     ("Read", "Read", None),
     ("Bash(git status:*)", "Bash", "git status:*"),
-    ("Bash(npm run test)", "Bash", "npm run test"),
-    ("Bash(npm *)", "Bash", "npm *"),
     ("Bash(git * main)", "Bash", "git * main"),
     ("Bash(echo \\(a\\))", "Bash", "echo (a)"),
     ("Bash(echo $(date))", "Bash", "echo $(date)"),
     ("Bash(run_in_background:true)", "Bash", "run_in_background:true"),
     ("Edit(src/**)", "Edit", "src/**"),
-    ("Read(~/x)", "Read", "~/x"),
-    ("Read(//abs)", "Read", "//abs"),
     ("Read(*)", "Read", None),
-    ("mcp__server__tool", "mcp__server__tool", None),
-    ("mcp__server", "mcp__server", None),
     ("mcp__server__*", "mcp__server__*", None),
     ("mcp__my-server__get_*", "mcp__my-server__get_*", None),
-    ("mcp__x__y(field:value)", "mcp__x__y", "field:value"),
-    ("WebFetch(domain:example.com)", "WebFetch", "domain:example.com"),
     ("WebFetch(domain:*.example.com)", "WebFetch", "domain:*.example.com"),
-    ("WebSearch", "WebSearch", None),
     ("Skill(name)", "Skill", "name"),
-    ("Task(agent)", "Task", "agent"),
     ("Agent(model:opus)", "Agent", "model:opus"),
     ("mcp__x__y(domain:a b)", "mcp__x__y", "domain:a b"),
-    ("*", "*", None),
     ("mcp__*", "mcp__*", None),
 ]
 
@@ -59,22 +48,17 @@ def test_special_characters_of_a_rule_are_escaped() -> None:
         ("", "An empty string is not a rule"),
         ("(x)", "cannot name a tool"),
         ("Bash(git status", "its last character must be ')'"),
-        ("Bash(git) status", "its last character must be ')'"),
         ("Bash git)", "closes a bracket that is not open"),
         ("git status", "'git status' cannot name a tool"),
-        ("Bash()", "write 'Bash' for every use"),
         ("Bash( )", "write 'Bash' for every use"),
-        ("Bash(:*)", "there is no command before"),
-        ("Bash(git:* push)", "`:*` counts only at the end"),
-        ("Bash(command:rm *)", "'command' cannot be matched by its name"),
         ("Read(file_path:x)", "'file_path' cannot be matched by its name"),
-        ("WebFetch(url:x)", "'url' cannot be matched by its name"),
-        ("WebFetch(https)", "write `domain:` and a host"),
         ("WebFetch(domain:a b)", "'a b' is not a host"),
-        ("WebFetch(domain:)", "'' is not a host"),
-        ("WebSearch(cats)", "takes nothing in brackets"),
-        ("TodoWrite(x)", "takes nothing in brackets"),
         ("mcp__a__b(x)", "takes nothing in brackets"),
+        ("bash(rm:*)", "write 'Bash'"),
+        ("webfetch(domain:a.b)", "'WebFetch'"),
+        ("Read(!)", "there is no path"),
+        ("Read(a\x00b)", "cannot contain control characters"),
+        ("Read(a\nb)", "cannot contain control characters"),
     ],
 )
 def test_invalid_rule_is_refused_with_the_reason(text: str, problem: str) -> None:
@@ -95,35 +79,27 @@ def test_any_text_is_refused_or_survives_printing(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rule", "tool", "named"),
+    ("rule", "named", "others"),
     [
-        ("Read", "Read", True),
-        ("Read", "ReadX", False),
-        ("Read", "read", False),
-        ("Bash", "Monitor", True),
-        ("Monitor", "Bash", False),
-        ("Task", "Agent", True),
-        ("Agent", "Task", True),
-        ("mcp__a", "mcp__a__x", True),
-        ("mcp__a", "mcp__ab__x", False),
-        ("mcp__a__*", "mcp__a__x", True),
-        ("mcp__a__*", "mcp__b__x", False),
-        ("mcp__a__get_*", "mcp__a__get_it", True),
-        ("mcp__a__get_*", "mcp__a__set_it", False),
-        ("mcp__a__x", "mcp__a__x", True),
-        ("mcp__a__x", "mcp__a__x2", False),
-        ("mcp__a__x", "mcp__a__x__y", False),
-        ("mcp__*", "mcp__a__x", True),
-        ("mcp__*", "Read", False),
-        ("*", "Read", True),
-        ("*", "mcp__a__x", True),
-        ("Web*", "WebFetch", True),
+        ("Read", "Read", "read ReadX"),
+        ("Bash", "Bash Monitor", "Read"),
+        ("Monitor", "Monitor", "Bash"),
+        ("Task", "Agent", "Read"),
+        ("Agent", "Task", "Read"),
+        ("mcp__a", "mcp__a__x", "mcp__ab__x"),
+        ("mcp__a__*", "mcp__a__x", "mcp__b__x"),
+        ("mcp__a__get_*", "mcp__a__get_it", "mcp__a__set_it"),
+        ("mcp__a__x", "mcp__a__x", "mcp__a__x2 mcp__a__x__y"),
+        ("mcp__*", "mcp__a__x", "Read"),
+        ("*", "Read mcp__a__x", ""),
+        ("Web*", "WebFetch", "Read"),
     ],
 )
-def test_rule_names_tools(rule: str, tool: str, named: bool) -> None:
-    assert Rule.parse(rule).names(tool) is named
-    decision = Policy(deny=[rule]).decide(tool, {})
-    assert (decision.behavior == "deny") is named
+def test_rule_names_tools(rule: str, named: str, others: str) -> None:
+    for tool in (*named.split(), *others.split()):
+        assert Rule.parse(rule).names(tool) is (tool in named.split())
+        decision = Policy(deny=[rule]).decide(tool, {})
+        assert (decision.behavior == "deny") is (tool in named.split())
 
 
 @pytest.mark.parametrize(

@@ -106,14 +106,6 @@ def test_rule_that_would_never_match_is_refused(rule: str, hint: str, behavior: 
     assert hint in str(raised.value)
 
 
-@pytest.mark.parametrize(
-    ("rule", "problem"), [("bash(rm:*)", "write 'Bash'"), ("webfetch(domain:a.b)", "'WebFetch'")]
-)
-def test_rule_names_its_tool_like_the_cli(rule: str, problem: str) -> None:
-    with pytest.raises(OptionsError, match=problem):
-        Rule.parse(rule)
-
-
 def test_absolute_path_with_one_slash_is_refused() -> None:
     for cwd, home in (("/work/project", "/h"), ("/p", "/work/project")):
         with pytest.raises(OptionsError, match="write two for that of the file system"):

@@ -45,13 +45,8 @@ HERE = _literal(".")
 class Opened(NamedTuple):
     """A file that a command opens.
 
-    Attributes:
-        word: its name.
-        reads: whether it is read.
-        writes: whether it is written.
-        below: a pattern of the files in it that are opened, too; empty for none.
-        dots: whether this pattern also stands for names that begin with a dot.
-        whole: whether the word is certainly a name, not a part of a text.
+    `below` is a pattern of the files in it that are opened, too; with `dots`, its wildcards also
+    stand for names that begin with a dot. A word that is not `whole` may be a part of a text.
     """
 
     word: Word
@@ -67,12 +62,9 @@ class Doing:
     """What a command does.
 
     Attributes:
-        opened: the files that it opens.
-        inner: the commands that it runs.
         named: its subcommand, without the options before it.
         texts: code that it gives to a shell.
         scripts: files of code that it runs.
-        sets: variables that it sets.
         told: what it passes on to code that is not read.
         passes: the files whose names its inner commands get; None if they are not known.
         lists: the files whose names it prints, and nothing else; None if it prints something else.

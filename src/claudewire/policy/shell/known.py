@@ -340,13 +340,10 @@ _SUBCOMMANDS: dict[str, Program] = {
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A program, or a subcommand of one.
+    """A program, or a subcommand of one, such as `git log`.
 
-    Attributes:
-        name: its words, such as `git log`.
-        kind: how it uses its operands.
-        options: its options, each with the sign of its value.
-        marks: the words about all of its options: `!`, `*`, `--any`, `1word`.
+    `kind` is how it uses its operands; each option has the sign of its value. `marks` are the words
+    about all options: `!`, `*`, `--any`, `1word`.
     """
 
     name: str

@@ -133,12 +133,7 @@ def _opened(text: str, pos: int, closing: str, *, comments: bool) -> str:
 
 
 class Parser:
-    """Reads a script to its end, or to where it cannot be read.
-
-    Args:
-        text: the script.
-        depth: how many commands surround it.
-    """
+    """Reads a script to its end, or to where it cannot be read; `depth` commands surround it."""
 
     def __init__(self, text: str, depth: int = 0) -> None:
         self.text = text

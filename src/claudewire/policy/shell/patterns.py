@@ -35,12 +35,9 @@ class Match(Enum):
 class CommandPattern:
     """The pattern in the brackets of a rule for `Bash`.
 
-    Attributes:
-        text: as it was written.
-        kind: `any`, `exact`, `prefix` (whatever follows) or `glob` (wildcards elsewhere).
-        fixed: the words at its beginning that are spelled out.
-        problem: why it can never allow anything; None if it can.
-        plain: the text without quotes and doubled blanks, for deny rules.
+    `kind` is `any`, `exact`, `prefix` (whatever follows) or `glob` (wildcards elsewhere). `fixed`
+    are the first words that it spells out; `plain` is the text without quotes and doubled blanks,
+    for deny rules. With a `problem`, it can never allow anything.
     """
 
     text: str

@@ -83,9 +83,7 @@ PLAIN_NAME = re.compile(
 def why_not_set(assignment: Assignment, words: Words) -> str | None:
     """Return why an assignment may change the programs that run; None if it cannot.
 
-    Args:
-        assignment: a variable and its value.
-        words: the command that it is set for; empty if it holds from here on.
+    Without words, it holds for every command from here on.
     """
     name, value = assignment.name, assignment.value
     if name in _OF_PROJECT or (not words and PLAIN_NAME.fullmatch(name)):
@@ -276,11 +274,9 @@ _PRINTF_NUMERIC = re.compile(r"(?!-)(?:[^%]|%[-+0 #]*\d*(?:\.\d+)?[sbcq%diouxXeE
 
 
 def only_exactly(words: Words, pinned: Words) -> str | None:
-    """Return why only an exact rule can allow this; None if one with a wildcard can.
+    """Return why only an exact rule can allow a command; None if one with a wildcard can.
 
-    Args:
-        words: the command.
-        pinned: the words at its beginning that the rule spells out.
+    `pinned` are its first words, which the rule spells out.
     """
     name, arguments = basename(words[0]), words[1:]
     if name in EVALUATORS:

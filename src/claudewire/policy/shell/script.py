@@ -27,13 +27,9 @@ def names_in(text: str) -> frozenset[str]:
 class Word:
     """One word of a command.
 
-    Attributes:
-        raw: as it was written.
-        text: without its quotes, as far as it is known.
-        static: whether the shell takes it exactly as `text`: nothing in it is expanded.
-        tilde: whether it starts with a `~` that the shell replaces by the home directory.
-        head: its certain beginning, if it is not static.
-        single: whether it stays one word when expanded.
+    `text` is the word without its quotes, as far as it is known. The shell takes a `static` one
+    exactly so; of another, only `head` is certain. It replaces the `~` at the beginning of a
+    `tilde` by the home directory. A `single` one stays one word when expanded.
     """
 
     raw: str
@@ -60,10 +56,8 @@ class Assignment:
 class Redirect:
     """A file or text that a command reads or writes.
 
-    Attributes:
-        kind: `in`, `out`, `dup` (another descriptor, no file) or `here` (text in the command).
-        target: the file, or the text; of a here-document the word that ends it, which is not
-            static if the text is expanded.
+    `kind` is `in`, `out`, `dup` (another descriptor, no file) or `here` (text in the command). The
+    target of a here-document is the word that ends it, not static if the text is expanded.
     """
 
     kind: str
@@ -74,12 +68,7 @@ class Redirect:
 class Command:
     """A simple command: at most one program, with its words.
 
-    Attributes:
-        words: the program and its arguments.
-        assignments: variables that are set before it.
-        redirects: where it reads from and writes to.
-        source: how it was written.
-        piped: whether it reads what other commands write.
+    `source` is the command as written; a `piped` one reads what other commands write.
     """
 
     words: tuple[Word, ...] = ()
@@ -91,13 +80,10 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """The commands of a command line.
+    """The commands of a command line, however deep.
 
-    Attributes:
-        commands: every simple command in it, however deep.
-        doubts: why there may be other commands or readings; empty if it is certain.
-        heredocs: its here-documents.
-        loops: the words of the variables of its loops.
+    `doubts` say why there may be other commands or readings; `loops` has the words of each variable
+    of a loop.
     """
 
     commands: tuple[Command, ...]

@@ -51,11 +51,7 @@ REQUEST_TYPES: Final = frozenset({"control_request", "sdk_control_request", "cal
 
 
 def named_dialect(name: str) -> Dialect:
-    """Return the dialect of this name.
-
-    Raises:
-        ValueError: there is none.
-    """
+    """Return the dialect of this name; raise ValueError if there is none."""
     if name not in DIALECTS:
         names = ", ".join([AUTO, *DIALECTS])
         raise ValueError(f"dialect must be one of {names}, got {name!r}")
