@@ -12,7 +12,7 @@ from tests.helpers.clock import let_pass, time_by_hand
 from tests.helpers.peer import Peer
 from tests.helpers.sessions import SOME_CLI, echo, never, options, soon, start_with
 
-from claudewire.errors import CLIError, Error, SessionClosed
+from claudewire.errors import Error, SessionClosed
 from claudewire.options import StallTimeouts, Timeouts
 from claudewire.session import Escalation, Session
 from claudewire.testing import SimulatedCLI
@@ -40,7 +40,6 @@ class Case:
     def __init__(self) -> None:
         self.peer = Peer()
         self.launches = 0
-        self.later: Callable[[], Transport] = partial(SimulatedCLI, echo)
         self.session = Session(
             options(
                 cli=SOME_CLI,
@@ -56,7 +55,7 @@ class Case:
         if self.launches == 1:
             return self.peer.transport
         await anyio.sleep(2)
-        return self.later()
+        return SimulatedCLI(echo)
 
     async def start(self) -> None:
         await start_with(self.session, self.peer)
@@ -156,10 +155,6 @@ PHASES = {
 }
 
 
-def unlucky() -> Transport:
-    raise CLIError("No luck.")
-
-
 async def time_passes() -> None:
     """Let time pass, by hand: a simulated clock does not wait for threads."""
     while True:
@@ -190,21 +185,4 @@ async def test_closed_session_stays_closed(phase: str, moment: float, is_cancell
         for call in (session.start, session.restart):
             with pytest.raises(SessionClosed):
                 await call()
-        tasks.cancel_scope.cancel()
-
-
-async def test_session_fails_again_if_it_is_restarted_at_once() -> None:
-    """A caller that waits for the end of the first restart sees it, not that of the second."""
-    case = Case()
-    case.later = unlucky
-    session = case.session
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(time_passes)
-        await case.start()
-        with anyio.fail_after(BOUND):
-            async with anyio.create_task_group() as both:
-                for _ in range(3):
-                    both.start_soon(failing, session.restart)
-        assert session.state == "failed"
-        await session.close()
         tasks.cancel_scope.cancel()

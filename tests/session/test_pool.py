@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import gc
 import uuid
 from collections.abc import Callable
 from typing import Any
@@ -367,22 +366,3 @@ async def test_pool_can_be_closed_early_and_by_a_cancelled_task() -> None:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(pool.close)
             tasks.start_soon(pool.close)
-
-
-# anyio does not close the coroutine of a task that asyncio cancels before its first step.
-@pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning")
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_event_loop_may_end_with_a_pool_open(caplog: pytest.LogCaptureFixture) -> None:
-    pools: list[Pool] = []
-
-    async def main(ticks: int) -> None:
-        pools.append(await pool_of(Clis(), size=2).start())
-        for _ in range(ticks):
-            await asyncio.sleep(0)
-
-    for ticks in range(20):
-        asyncio.run(asyncio.wait_for(main(ticks), SOON))
-    assert all(pool._closing for pool in pools)
-    assert "The pool failed" not in caplog.text
-    pools.clear()
-    gc.collect()  # here, where the warning is expected

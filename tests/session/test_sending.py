@@ -458,17 +458,6 @@ async def test_unsolicited_result_shifts_no_reply(
     assert strays == [TurnStarted]
 
 
-async def test_unsolicited_turn_holds_prompts_back() -> None:
-    async with connected() as (session, peer):
-        await peer.say(saying.text())
-        await soon(lambda: session._core.conversation.is_busy)
-        turn = session.send("hello")
-        assert turn.state == "held"
-        assert session.state == "busy"
-        await peer.say(saying.wake_up_result())
-        assert (await peer.hear_prompt()).uuid == turn.uuid
-
-
 @pytest.mark.parametrize(
     ("option", "field", "sent"),
     [(True, {}, True), (True, {"client_composed": False}, False), (False, {}, None)],

@@ -129,27 +129,6 @@ async def test_session_has_the_description_of_its_cli() -> None:
         assert str(session.session_id) in repr(session)
 
 
-async def test_session_can_be_closed_twice_and_at_once() -> None:
-    session = simulated(echo)
-    with anyio.fail_after(SOON):
-        await session.start()
-        async with anyio.create_task_group() as tasks:
-            for _ in range(3):
-                tasks.start_soon(session.close)
-        await session.close()
-        await session.close(now=True)
-    assert session.state == "closed"
-
-
-async def test_session_can_be_closed_before_its_start() -> None:
-    session = simulated(echo)
-    with anyio.fail_after(SOON):
-        await session.close()
-    assert session.state == "closed"
-    with pytest.raises(SessionClosed):
-        await session.start()
-
-
 async def test_close_ends_the_start_of_the_cli() -> None:
     began = anyio.Event()
 
