@@ -14,13 +14,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 from tests.helpers import clock
-from tests.helpers.cancellation import (
-    WAYS,
-    Operation,
-    at_every_point,
-    living_tasks,
-    open_files,
-)
+from tests.helpers.cancellation import WAYS, Operation, at_every_point, living_tasks, open_files
 from tests.helpers.peer import SOON
 from tests.helpers.processes import children
 from tests.helpers.sessions import SOME_CLI, echo, options, simulated

@@ -361,9 +361,7 @@ def test_wrong_guess_is_taken_back(books: Books) -> None:
     assert turn.messages[-1] is own
 
 
-def test_result_naming_the_last_prompt_ends_all_of_its_turn(
-    books: Books,
-) -> None:
+def test_result_naming_the_last_prompt_ends_all_of_its_turn(books: Books) -> None:
     """2.1.250 does this with queued prompts."""
     running = books.sent()
     books.say(saying.lifecycle(running.uuid, "started"))
@@ -433,9 +431,7 @@ def test_guess_is_taken_back_if_the_result_names_another(books: Books) -> None:
     assert first.messages[-1] is ended
 
 
-def test_prompt_left_by_the_cli_ends_without_a_result(
-    books: Books,
-) -> None:
+def test_prompt_left_by_the_cli_ends_without_a_result(books: Books) -> None:
     first = books.sent()
     books.say(saying.lifecycle(first.uuid, "started"))
     second = books.sent(priority="next")

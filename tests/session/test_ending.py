@@ -362,9 +362,7 @@ async def test_error_answers_the_request_in_flight() -> None:
 
 
 @pytest.mark.parametrize("words", [[], [WORKING, WORKING]])
-async def test_answered_interrupt_ends_a_turn_without_a_result(
-    words: list[Any],
-) -> None:
+async def test_answered_interrupt_ends_a_turn_without_a_result(words: list[Any]) -> None:
     async with connected(dialect="session") as (session, peer):
         turn = session.send("hello")
         await peer.hear_prompt()

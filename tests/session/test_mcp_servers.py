@@ -13,12 +13,7 @@ from tests.helpers.clock import simulated_time
 from tests.helpers.peer import SOON, Peer
 from tests.helpers.sessions import QUICK, SOME_CLI, allow, opened, options, soon
 
-from claudewire.errors import (
-    CLIError,
-    OptionsError,
-    RequestError,
-    RequestTimeout,
-)
+from claudewire.errors import CLIError, OptionsError, RequestError, RequestTimeout
 from claudewire.options import Timeouts
 from claudewire.session import Session
 from claudewire.testing import Chat, SimulatedCLI

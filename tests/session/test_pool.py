@@ -247,9 +247,7 @@ async def test_failed_start_is_no_error_of_a_caller_with_another_start() -> None
 
 
 @pytest.mark.parametrize("kind", [SystemExit, KeyboardInterrupt, asyncio.CancelledError])
-async def test_any_exception_of_a_transport_function_is_an_error(
-    kind: type[BaseException],
-) -> None:
+async def test_any_exception_of_a_transport_function_is_an_error(kind: type[BaseException]) -> None:
     def connect(launch: Launch) -> Transport:
         raise kind
 

@@ -17,6 +17,7 @@ from tests.helpers.sessions import (
     bounded,
     connected,
     echo,
+    meanwhile,
     options,
     session_with,
     simulated,
@@ -24,11 +25,7 @@ from tests.helpers.sessions import (
     start_with,
 )
 
-from claudewire.errors import (
-    LocalProtocolError,
-    SessionClosed,
-    TurnCancelled,
-)
+from claudewire.errors import LocalProtocolError, SessionClosed, TurnCancelled
 from claudewire.session import Session, TurnStarted, TurnState, core
 from claudewire.simulator.faults import ResultWithoutTurn, UnsolicitedTurn
 from claudewire.testing import Chat
@@ -37,7 +34,6 @@ from claudewire.wire import (
     AssistantMessage,
     CancelAsyncMessage,
     CancelAsyncMessageResult,
-    Initialize,
     InitializeResult,
     InitMessage,
     ResultMessage,
@@ -190,9 +186,7 @@ async def test_prompts_taken_up_together_all_end(version: str, is_idle: bool) ->
 
 
 @pytest.mark.parametrize("version", NARRATORS)
-async def test_priority_now_withdraws_a_pending_permission(
-    version: str,
-) -> None:
+async def test_priority_now_withdraws_a_pending_permission(version: str) -> None:
     asked, withdrawn = anyio.Event(), anyio.Event()
 
     async def wait(request: Any) -> None:
@@ -282,9 +276,7 @@ async def test_old_cli_gets_context_before_the_next_prompt() -> None:
     peer = Peer()
     session = session_with(peer)
     with anyio.fail_after(SOON):
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(session.start)
-            await peer.answer(await peer.hear_request(Initialize), InitializeResult())
+        await start_with(session, peer, InitializeResult())
         session.add_context("The build is green.")
         session.add_context(["Really."])
         command = session.send("/compact")
@@ -301,18 +293,14 @@ async def test_old_cli_gets_context_before_the_next_prompt() -> None:
         await session.close()
 
 
-async def test_dropped_context_is_logged(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_dropped_context_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     async with bounded(simulated(version="2.1.17")) as session:
         session.add_context("The build is green.")
     assert "Dropped 1 notes of add_context()" in caplog.text
 
 
 @pytest.mark.parametrize("state", ["cancelled", "completed"])
-async def test_context_dropped_by_the_cli_is_sent_again(
-    state: str,
-) -> None:
+async def test_context_dropped_by_the_cli_is_sent_again(state: str) -> None:
     async with connected() as (session, peer):
         running = session.send("Go")
         await peer.say(saying.lifecycle((await peer.hear_prompt()).uuid, "started"))
@@ -374,13 +362,7 @@ async def test_sent_turn_can_be_cancelled_before_it_begins() -> None:
     async with connected() as (session, peer):
         turn, after = session.send("hello"), session.send("after")
         await peer.hear_prompt()
-        async with anyio.create_task_group() as tasks:
-            outcome: list[bool] = []
-
-            async def cancel() -> None:
-                outcome.append(await turn.cancel())
-
-            tasks.start_soon(cancel)
+        async with meanwhile(turn.cancel) as outcome:
             request = await peer.hear_request(CancelAsyncMessage)
             assert request.body == CancelAsyncMessage(str(turn.uuid))
             await peer.answer(request, CancelAsyncMessageResult(cancelled=True))
@@ -515,37 +497,31 @@ async def test_end_of_a_task_without_a_turn_is_idle(monkeypatch: pytest.MonkeyPa
     """No turn follows, so only the end of the task shows that the CLI is idle."""
     monkeypatch.setattr(core, "TURN_FOLLOWS_WITHIN", 0.0)
     async with connected() as (session, peer):
-        was_idle: list[bool] = []
 
-        async def wait() -> None:
+        async def wait() -> bool:
             await session.wait_idle()
-            was_idle.append(session.tasks.idle)
+            return session.tasks.idle
 
         await peer.say(saying.task_started("t1"))
         await soon(lambda: not session.tasks.idle)
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(wait)
+        async with meanwhile(wait) as was_idle:
             await anyio.wait_all_tasks_blocked()
             assert was_idle == []
             await peer.say(saying.task_ended("t1"))
         assert was_idle == [True]
 
 
-async def test_wait_idle_waits_for_the_turn_after_a_task(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_wait_idle_waits_for_the_turn_after_a_task(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(core, "TURN_FOLLOWS_WITHIN", SOON)
     async with connected() as (session, peer):
-        unread: list[int] = []
 
-        async def wait() -> None:
+        async def wait() -> int:
             await session.wait_idle()
-            unread.append(session.unread)
+            return session.unread
 
         await peer.say(saying.task_started("t1"))
         await soon(lambda: not session.tasks.idle)
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(wait)
+        async with meanwhile(wait) as unread:
             await anyio.wait_all_tasks_blocked()
             await peer.say(saying.task_ended("t1"))
             await soon(lambda: session.tasks.idle)

@@ -23,6 +23,7 @@ from tests.helpers.sessions import (
     echo,
     opened,
     options,
+    refused_by,
     session_with,
     simulated,
     soon,
@@ -32,13 +33,7 @@ from claudewire.approvals import PermissionRequest
 from claudewire.errors import Cause, CLIError, Error, OptionsError, SessionClosed
 from claudewire.options import Timeouts, UnreadLimit
 from claudewire.policy import Policy
-from claudewire.session import (
-    Session,
-    StateChanged,
-    StderrOutput,
-    TurnStarted,
-    UnreadLimitReached,
-)
+from claudewire.session import Session, StateChanged, StderrOutput, TurnStarted, UnreadLimitReached
 from claudewire.simulator.faults import ExitWith, KilledBy, MissingAnswers
 from claudewire.testing import SimulatedCLI
 from claudewire.transport import Transport
@@ -194,14 +189,9 @@ async def test_session_without_handshake_sends_no_initialize() -> None:
 async def test_cli_without_initialize_can_be_used() -> None:
     peer = Peer()
     session = session_with(peer)
-
-    async def refuse() -> None:
-        request = await peer.hear_request(Initialize)
-        await peer.refuse(request, "Unsupported control request subtype: initialize")
-
     with anyio.fail_after(SOON):
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(refuse)
+            tasks.start_soon(refused_by, peer, "Unsupported control request subtype: initialize")
             await session.start()
         assert session.cli_info is None
         assert session.state == "ready"
@@ -214,13 +204,9 @@ async def test_cli_without_initialize_can_be_used() -> None:
 async def test_refused_initialize_fails_the_start() -> None:
     peer = Peer()
     session = session_with(peer)
-
-    async def refuse() -> None:
-        await peer.refuse(await peer.hear_request(Initialize), "not today")
-
     with anyio.fail_after(SOON):
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(refuse)
+            tasks.start_soon(refused_by, peer, "not today")
             with pytest.raises(CLIError, match="not today") as caught:
                 await session.start()
     assert caught.value.cause is Cause.REFUSED
@@ -283,7 +269,7 @@ async def test_requests_are_served_during_the_start() -> None:
 # --- what can go wrong later ----------------------------------------------------------------------
 
 
-async def calls(session: Session) -> list[Callable[[], Awaitable[Any]]]:
+def calls(session: Session) -> list[Callable[[], Awaitable[Any]]]:
     async def send() -> None:
         await session.send("hello")
 
@@ -308,7 +294,7 @@ async def test_calls_on_a_failed_session_raise_the_original_error(
             await session.send("hello")
         assert session.state == "failed"
         assert session.failure is caught.value
-        for call in await calls(session):
+        for call in calls(session):
             with pytest.raises(CLIError) as again:
                 await call()
             assert again.value is caught.value
@@ -334,7 +320,7 @@ async def test_calls_during_a_failure_wait_for_its_cause() -> None:
 
     with anyio.fail_after(SOON):
         async with anyio.create_task_group() as tasks:
-            for call in await calls(session):
+            for call in calls(session):
                 tasks.start_soon(fail, call)
             for _ in range(5):
                 await anyio.lowlevel.checkpoint()

@@ -11,12 +11,7 @@ import pytest
 from tests.helpers import messages as saying
 from tests.helpers.turns import TurnOwner
 
-from claudewire.errors import (
-    SessionClosed,
-    TurnCancelled,
-    TurnError,
-    TurnStalled,
-)
+from claudewire.errors import SessionClosed, TurnCancelled, TurnError, TurnStalled
 from claudewire.options import UnreadLimit
 from claudewire.session import Turn
 from claudewire.wire import Message

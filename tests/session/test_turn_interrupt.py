@@ -317,9 +317,7 @@ async def test_task_cancelled_twice_stops_its_turn() -> None:
 
 
 @simulated_time
-async def test_leaving_a_block_is_limited_in_time(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_leaving_a_block_is_limited_in_time(caplog: pytest.LogCaptureFixture) -> None:
     async with connected(timeouts=Timeouts(interrupt=3)) as (session, peer):
         start = anyio.current_time()
         async with session.turn("one") as turn:

@@ -19,13 +19,7 @@ from claudewire import sync
 from claudewire.errors import TurnCancelled
 from claudewire.session import Session, Turn, TurnReader
 from claudewire.testing import Chat, SimulatedCLI
-from claudewire.wire import (
-    AssistantMessage,
-    Message,
-    MessageStart,
-    MessageStop,
-    StreamEvent,
-)
+from claudewire.wire import AssistantMessage, Message, MessageStart, MessageStop, StreamEvent
 
 pytestmark = pytest.mark.anyio
 
@@ -80,9 +74,7 @@ def is_an_end(message: Message) -> bool:
 
 
 @pytest.mark.parametrize("has_ends", [True, False])
-async def test_reader_gets_the_pieces_of_unfinished_messages(
-    has_ends: bool,
-) -> None:
+async def test_reader_gets_the_pieces_of_unfinished_messages(has_ends: bool) -> None:
     mine = [it for it in (await messages_of_a_turn())[:-1] if has_ends or not is_an_end(it)]
     others = [
         replace(message, parent_tool_use_id="toolu_1")
