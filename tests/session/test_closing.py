@@ -86,19 +86,9 @@ async def permission(case: Case) -> None:
     await case.peer.ask(CanUseTool("Bash", {}, tool_use_id="toolu_1"))
 
 
-async def interrupt(case: Case) -> None:
-    await case.prompt()
-    await case.session.interrupt()
-
-
 async def escalation(case: Case) -> None:
     await case.prompt()
     await case.session.interrupt(escalate=Escalation(step_timeout=1, restart=True))
-
-
-async def turn_escalation(case: Case) -> None:
-    await case.prompt()
-    await case.session.turns[0].interrupt(escalate=Escalation(step_timeout=1, restart=True))
 
 
 async def restart(case: Case) -> None:
@@ -143,9 +133,7 @@ PHASES = {
         ready,
         busy,
         permission,
-        interrupt,
         escalation,
-        turn_escalation,
         restart,
         two_restarts,
         failure,

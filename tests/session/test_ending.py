@@ -15,7 +15,7 @@ from tests.helpers import messages as saying
 from tests.helpers import sessions
 from tests.helpers.clock import simulated_time
 from tests.helpers.peer import Peer
-from tests.helpers.sessions import allow, never, session_with, soon
+from tests.helpers.sessions import allow, meanwhile, never, session_with, soon
 
 from claudewire.errors import Cause, RequestError, TurnError
 from claudewire.session import Session, SessionState
@@ -367,10 +367,10 @@ async def test_answered_interrupt_ends_a_turn_without_a_result(words: list[Any])
         turn = session.send("hello")
         await peer.hear_prompt()
         await write(peer, WORKING)
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(peer.acknowledge)
-            tasks.start_soon(write, peer, *words)
-            receipt = await session.interrupt()
+        async with meanwhile(session.interrupt) as receipts:
+            await peer.acknowledge()
+            await write(peer, *words)
+        (receipt,) = receipts
         assert receipt.acknowledged
         assert receipt.turn is turn
         reply = await turn
@@ -388,17 +388,12 @@ async def test_answered_interrupt_ends_a_turn_without_a_result(words: list[Any])
 async def test_output_delays_the_end_of_an_interrupted_turn() -> None:
     async with connected(dialect="session") as (session, peer):
         turn = session.send("hello")
-
-        async def stop_slowly() -> None:
+        await peer.hear_prompt()
+        async with meanwhile(session.interrupt):
             await peer.acknowledge()
             for _ in range(3):
                 await anyio.sleep(0.9 * AFTER_INTERRUPT)
                 await write(peer, WORKING)
-
-        await peer.hear_prompt()
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(stop_slowly)
-            await session.interrupt()
         await turn
         assert [type(it) for it in turn.messages[:-1]] == [AssistantMessage] * 3
         await works(session, peer)
@@ -420,15 +415,10 @@ async def test_last_words_of_an_interrupted_turn_are_no_success() -> None:
     async with enveloped() as (session, peer):
         turn = session.send("hello")
         await write(peer, said("working", None))
-
-        async def stop() -> None:
+        start = anyio.current_time()
+        async with meanwhile(session.interrupt):
             await peer.hear_request(Interrupt)
             await write(peer, said("I have stopped."))
-
-        start = anyio.current_time()
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(stop)
-            await session.interrupt()
         assert anyio.current_time() - start == pytest.approx(0.1)
         reply = await turn
         assert not reply.ok

@@ -13,7 +13,7 @@ import anyio.lowlevel
 import pytest
 from tests.helpers.clock import time_by_hand
 from tests.helpers.peer import SOON, Peer
-from tests.helpers.sessions import SOME_CLI, bounded, echo, options, soon
+from tests.helpers.sessions import SOME_CLI, bounded, echo, meanwhile, options, soon
 
 from claudewire.approvals import PermissionRequest, PermissionResult
 from claudewire.errors import CLIError, OptionsError, SessionClosed
@@ -95,15 +95,9 @@ async def test_opened_session_was_ready_and_is_replaced() -> None:
 
 async def test_early_caller_gets_the_first_cli_that_is_ready() -> None:
     clis = Clis(allowed=0)
-    got: list[Session] = []
     async with bounded(pool_of(clis, size=2)) as pool:
         await soon(lambda: clis.starting == 2)
-
-        async def take() -> None:
-            got.append(await pool.open())
-
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(take)
+        async with meanwhile(pool.open) as got:
             await soon(lambda: pool.stats.misses == 1)
             clis.allowed = 1
         (claude,) = got
@@ -235,15 +229,11 @@ async def test_failed_start_is_no_error_of_a_caller_with_another_start() -> None
     async with bounded(pool_of(clis, size=2)) as pool:
         await soon(lambda: clis.starting == 2)
         clis.broken = [CLIError("No luck.")]
-        async with anyio.create_task_group() as tasks:
-
-            async def take() -> None:
-                async with pool.open() as session:
-                    assert (await session.send("hello")).ok
-
-            tasks.start_soon(take)
+        async with meanwhile(pool.open) as got:
             await soon(lambda: pool.stats.misses == 1)
             clis.allowed = 100
+        assert (await got[0].send("hello")).ok
+        await got[0].close()
 
 
 @pytest.mark.parametrize("kind", [SystemExit, KeyboardInterrupt, asyncio.CancelledError])

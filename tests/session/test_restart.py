@@ -64,23 +64,21 @@ async def test_restart_resumes_the_conversation(tmp_path: Path) -> None:
         return SimulatedCLI(echo, argv=resume, env={"HOME": str(tmp_path)})
 
     session, clis = session_with(keeping, keeping)
-    with anyio.fail_after(SOON):
-        async with session:
-            reply = await session.send("hello")
-            await session.restart()
-            assert session.state == "ready"
-            assert (await session.send("again")).text == "You said again."
+    async with bounded(session):
+        reply = await session.send("hello")
+        await session.restart()
+        assert session.state == "ready"
+        assert (await session.send("again")).text == "You said again."
     assert f"--resume={reply.session_id}" in clis.launches[1].argv
     assert not any("--resume" in it for it in clis.launches[0].argv)
 
 
 async def test_restart_can_begin_a_new_conversation() -> None:
     session, clis = session_with(echo, echo)
-    with anyio.fail_after(SOON):
-        async with session:
-            await session.send("hello")
-            await session.restart(resume=False)
-            assert (await session.send("again")).ok
+    async with bounded(session):
+        await session.send("hello")
+        await session.restart(resume=False)
+        assert (await session.send("again")).ok
     assert not any("--resume" in it for it in clis.launches[1].argv)
 
 
@@ -189,14 +187,13 @@ async def test_restart_ends_background_tasks() -> None:
         chat.start_task("build")
 
     session, _ = session_with(build, echo)
-    with anyio.fail_after(SOON):
-        async with session:
-            await session.send("go")
-            assert len(session.tasks.running) == 1
-            await session.restart()
-            assert session.tasks.running == []
-            assert session.tasks.idle
-            assert [it.status for it in session.tasks] == ["lost"]
+    async with bounded(session):
+        await session.send("go")
+        assert len(session.tasks.running) == 1
+        await session.restart()
+        assert session.tasks.running == []
+        assert session.tasks.idle
+        assert [it.status for it in session.tasks] == ["lost"]
 
 
 async def test_second_restart_gets_the_failure_of_the_first() -> None:
