@@ -11,7 +11,7 @@ import anyio.abc
 import pytest
 from tests.helpers.clock import simulated_time
 from tests.helpers.peer import SOON, Peer
-from tests.helpers.sessions import QUICK, SOME_CLI, allow, opened, options, soon
+from tests.helpers.sessions import QUICK, SOME_CLI, allow, bounded, opened, options, soon
 
 from claudewire.errors import CLIError, OptionsError, RequestError, RequestTimeout
 from claudewire.options import Timeouts
@@ -103,11 +103,10 @@ async def calculate(chat: Chat) -> None:
 async def test_model_can_use_an_added_server(own: str, name: str | None) -> None:
     server = ToolServer(own, [add])
     session = Session(options(on_permission=allow), transport=SimulatedCLI(calculate))
-    with anyio.fail_after(SOON):
-        async with session:
-            assert await session.add_server(server, name) == "calc"
-            assert (await session.ask("add")).text == "5"
-            status = await session.mcp_status()
+    async with bounded(session):
+        assert await session.add_server(server, name) == "calc"
+        assert (await session.ask("add")).text == "5"
+        status = await session.mcp_status()
     assert [it.name for it in status.mcp_servers or ()] == ["calc"]
 
 
