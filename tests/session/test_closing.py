@@ -66,6 +66,9 @@ class Case:
         await self.peer.hear_prompt()
 
 
+Phase = Callable[[Case], Awaitable[None]]
+
+
 async def new(_: Case) -> None: ...
 
 
@@ -125,22 +128,10 @@ async def failing(call: Callable[[], Awaitable[object]]) -> None:
         pass
 
 
-PHASES = {
-    it.__name__: it
-    for it in (
-        new,
-        initialize,
-        ready,
-        busy,
-        permission,
-        escalation,
-        restart,
-        two_restarts,
-        failure,
-        watchdog,
-        closing,
-    )
-}
+PHASES = (
+    *(new, initialize, ready, busy, permission, escalation),
+    *(restart, two_restarts, failure, watchdog, closing),
+)
 
 
 async def time_passes() -> None:
@@ -152,15 +143,15 @@ async def time_passes() -> None:
 
 @pytest.mark.parametrize("is_cancelled", [False, True], ids=["", "cancelled"])
 @pytest.mark.parametrize("moment", [0.0, 1.0, 2.5, 5.0])
-@pytest.mark.parametrize("phase", PHASES)
-async def test_closed_session_stays_closed(phase: str, moment: float, is_cancelled: bool) -> None:
+@pytest.mark.parametrize("phase", PHASES, ids=lambda it: it.__name__)
+async def test_closed_session_stays_closed(phase: Phase, moment: float, is_cancelled: bool) -> None:
     case = Case()
     session = case.session
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(time_passes)
-        tasks.start_soon(failing, partial(PHASES[phase], case))
-        await soon(lambda: case.launches or phase == "new")
-        await anyio.sleep(moment + (FIRST_TOKEN if phase == "watchdog" else 0))
+        tasks.start_soon(failing, partial(phase, case))
+        await soon(lambda: case.launches or phase is new)
+        await anyio.sleep(moment + (FIRST_TOKEN if phase is watchdog else 0))
         with anyio.fail_after(BOUND, shield=True), anyio.CancelScope() as scope:
             if is_cancelled:
                 scope.cancel()

@@ -21,6 +21,7 @@ from tests.helpers.sessions import (
     bounded,
     connected,
     echo,
+    meanwhile,
     opened,
     options,
     refused_by,
@@ -124,6 +125,11 @@ async def test_session_has_the_description_of_its_cli() -> None:
         assert str(session.session_id) in repr(session)
 
 
+async def start_refused(session: Session, why: str | None = None) -> None:
+    with pytest.raises(SessionClosed, match=why):
+        await session.start()
+
+
 async def test_close_ends_the_start_of_the_cli() -> None:
     began = anyio.Event()
 
@@ -134,13 +140,7 @@ async def test_close_ends_the_start_of_the_cli() -> None:
 
     session = Session(options(cli=SOME_CLI), transport=connect)
     with anyio.fail_after(SOON):
-        async with anyio.create_task_group() as tasks:
-
-            async def start() -> None:
-                with pytest.raises(SessionClosed, match="closed while the CLI was being started"):
-                    await session.start()
-
-            tasks.start_soon(start)
+        async with meanwhile(lambda: start_refused(session, "while the CLI was being started")):
             await began.wait()
             await session.close()
     assert session.state == "closed"
@@ -158,17 +158,11 @@ async def test_cli_that_starts_after_the_close_is_ended() -> None:
 
     session = Session(options(cli=SOME_CLI), transport=connect)
     with anyio.fail_after(SOON):
-        async with anyio.create_task_group() as tasks:
-
-            async def start() -> None:
-                with pytest.raises(SessionClosed):
-                    await session.start()
-
-            tasks.start_soon(start)
+        async with meanwhile(lambda: start_refused(session)):
             await began.wait()
-            tasks.start_soon(session.close)
-            await soon(lambda: session.state == "closing")
-            door.set()
+            async with meanwhile(session.close):
+                await soon(lambda: session.state == "closing")
+                door.set()
     assert session.state == "closed"
     await peer.hear_end()
 
