@@ -83,11 +83,10 @@ class Peer:
     async def refuse(self, request: Request, error: str, code: str | None = None) -> None:
         await self.say(Failure(request.id, error, code))
 
-    async def welcome(self) -> None:
+    async def welcome(self, info: InitializeResult | None = None) -> None:
         """Answer `initialize`."""
-        await self.answer(
-            await self.hear_request(Initialize), InitializeResult(claude_code_version="2.1.325")
-        )
+        info = info or InitializeResult(claude_code_version="2.1.325")
+        await self.answer(await self.hear_request(Initialize), info)
 
     async def acknowledge(self) -> Request:
         """Answer an interrupt."""

@@ -9,12 +9,14 @@ from typing import Any, TypeVar
 
 import anyio
 import anyio.lowlevel
+from tests.helpers import messages as saying
 from tests.helpers.peer import SOON, Peer
 
 from claudewire.approvals import PermissionHandler, PermissionRequest, PermissionResult
 from claudewire.options import Options, Timeouts
-from claudewire.session import Session
+from claudewire.session import Session, Turn
 from claudewire.testing import Chat, SimulatedCLI
+from claudewire.wire import Initialize, InitializeResult
 
 T = TypeVar("T")
 
@@ -49,12 +51,25 @@ async def opened(peer: Peer, **changes: Any) -> Session:
     return session
 
 
-async def start_with(session: Session, peer: Peer) -> None:
-    """Start a session that a peer welcomes."""
+async def start_with(session: Session, peer: Peer, info: InitializeResult | None = None) -> None:
+    """Start a session that a peer welcomes, perhaps with this answer."""
     with anyio.fail_after(SOON):
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(peer.welcome)
+            tasks.start_soon(peer.welcome, info)
             await session.start()
+
+
+async def refused_by(peer: Peer, error: str) -> None:
+    """Refuse `initialize`."""
+    await peer.refuse(await peer.hear_request(Initialize), error)
+
+
+async def begun(session: Session, peer: Peer, prompt: str = "hello") -> Turn:
+    """Send a prompt, and let its turn begin."""
+    turn = session.send(prompt)
+    await peer.say(saying.text())
+    await turn.started.wait()
+    return turn
 
 
 @asynccontextmanager

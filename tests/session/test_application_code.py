@@ -332,11 +332,6 @@ def test_table_has_every_option_with_application_code() -> None:
     assert names == {place.option for place in PLACES} - {"transport"}
 
 
-def test_table_has_every_method_of_a_transport() -> None:
-    named = {place.name for place in PLACES}
-    assert {f"transport, {it}" for it in methods(Transport)} <= named
-
-
 # --- the session goes on, or fails ----------------------------------------------------------------
 
 

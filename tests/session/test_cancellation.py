@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import gc
 import math
 import sys
 import tempfile
@@ -16,13 +14,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 from tests.helpers import clock
-from tests.helpers.cancellation import (
-    WAYS,
-    Operation,
-    at_every_point,
-    living_tasks,
-    open_files,
-)
+from tests.helpers.cancellation import WAYS, Operation, at_every_point, living_tasks, open_files
 from tests.helpers.peer import SOON
 from tests.helpers.processes import children
 from tests.helpers.sessions import SOME_CLI, echo, options, simulated
@@ -332,68 +324,6 @@ def test_cancelled_escalation(backend: str, how: str) -> None:
         (KILLED, SessionState.FAILED),
         (CUT_OFF, SessionState.CLOSED),
     }
-
-
-@ways
-def test_cancelled_close_in_another_task(backend: str, how: str) -> None:
-    """One task opens the session while another one, which is cancelled, closes it."""
-
-    async def try_it(cancel: Cancel) -> bool:
-        session = simulated(agent)
-        opened: list[bool] = []
-
-        async def open_it() -> None:
-            try:
-                await session.start()
-            except SessionClosed:
-                opened.append(False)
-            else:
-                opened.append(True)
-
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(open_it)
-            await anyio.lowlevel.checkpoint()
-            await anyio.lowlevel.checkpoint()
-            close = Noting(session.close)
-            reached = await cancel(close)
-        assert opened == [not close.has_begun]
-        assert session.state == ("closed" if close.has_begun else "ready")
-        await session.close()
-        assert session.state == "closed"
-        return reached
-
-    run(backend, how, try_it, 1)
-
-
-# --- the event loop itself ends -------------------------------------------------------------------
-
-
-# anyio does not close the coroutine of a task that asyncio cancels before its first step.
-@pytest.mark.unmeasured
-@pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning")
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_event_loop_may_end_at_any_time() -> None:
-    sessions: list[Session] = []
-
-    async def use() -> None:
-        session = simulated(agent)
-        sessions.append(session)
-        async with session:
-            while True:
-                await session.send("hello")
-
-    async def main(ticks: int) -> None:
-        task = asyncio.create_task(use())
-        for _ in range(ticks):
-            await asyncio.sleep(0)
-        assert not task.done()
-
-    for ticks in range(40):
-        asyncio.run(asyncio.wait_for(main(ticks), SOON))
-    del sessions[0]  # it had no time to begin
-    assert {session.state for session in sessions} == {"closed"}
-    sessions.clear()
-    gc.collect()  # here, where the warning is expected
 
 
 # --- with a process -------------------------------------------------------------------------------

@@ -14,15 +14,11 @@ import pytest
 from tests.helpers.peer import SOON
 
 from claudewire.concurrency import (
-    DetachedCall,
-    FunctionExited,
     Mailbox,
     MailboxClosed,
     RunSoon,
     Signal,
-    TookTooLong,
     call_function,
-    call_within,
     check_function,
     ends_the_caller,
     function_name,
@@ -137,46 +133,6 @@ def test_thread_waits_for_an_item_of_a_mailbox() -> None:
 # --- detached calls -------------------------------------------------------------------------------
 
 
-async def test_detached_call_goes_on_without_its_caller() -> None:
-    ended = anyio.Event()
-
-    async def work() -> int:
-        await anyio.lowlevel.checkpoint()
-        ended.set()
-        return 7
-
-    with anyio.fail_after(SOON):
-        with anyio.CancelScope() as scope:
-            scope.cancel()
-            await DetachedCall(work, "works").result()
-        assert scope.cancelled_caught
-        await ended.wait()
-        assert await DetachedCall(work, "works").result() == 7
-
-
-async def test_call_within_does_not_wait_for_a_cleanup() -> None:
-    was_cancelled, may_end = anyio.Event(), anyio.Event()
-
-    async def slow() -> None:
-        try:
-            await anyio.sleep_forever()
-        finally:
-            was_cancelled.set()
-            with anyio.CancelScope(shield=True):
-                await may_end.wait()
-
-    async def fail() -> None:
-        raise KeyError("a bug")
-
-    with anyio.fail_after(SOON):
-        with pytest.raises(TookTooLong):
-            await call_within(0.001, slow)
-        await was_cancelled.wait()
-        may_end.set()
-        with pytest.raises(KeyError, match="a bug"):
-            await call_within(SOON, fail)
-
-
 def test_error_of_a_detached_task_is_reported_by_trio(monkeypatch: pytest.MonkeyPatch) -> None:
     reported: list[type[BaseException]] = []
 
@@ -255,22 +211,6 @@ async def test_async_function_runs_in_the_event_loop(function: Any) -> None:
 
 async def test_coroutine_of_a_plain_function_is_awaited() -> None:
     assert await call_function(lambda: coroutine(1)) == (1, threading.current_thread())
-
-
-async def test_exit_or_cancellation_of_a_function_is_an_exception() -> None:
-    def exits() -> None:
-        raise SystemExit(3)
-
-    async def cancelled() -> None:
-        raise anyio.get_cancelled_exc_class().__new__(anyio.get_cancelled_exc_class())
-
-    with pytest.raises(FunctionExited, match=r"exits raised SystemExit$"):
-        await call_function(exits)
-    with pytest.raises(FunctionExited, match="cancelled raised Cancelled"):
-        await call_function(cancelled)
-    with anyio.move_on_after(0) as scope:  # that of the caller stays one
-        await call_function(anyio.sleep_forever)
-    assert scope.cancelled_caught
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 import anyio
 import pytest
 from tests.helpers.clock import simulated_time
-from tests.helpers.sessions import bounded, connected, simulated
+from tests.helpers.sessions import bounded, connected, meanwhile, simulated
 
 from claudewire import wire
 from claudewire.errors import RequestTimeout, UnsupportedRequest
@@ -18,59 +18,19 @@ from claudewire.wire.types.control import answer_type
 pytestmark = pytest.mark.anyio
 
 
-# --- every request --------------------------------------------------------------------------------
+# --- any request ----------------------------------------------------------------------------------
 
-REQUEST_TYPES = [
-    kind.__name__ for kind in wire.REQUESTS.values() if not issubclass(kind, wire.CLIRequest)
-]
 
 REQUESTS: list[RequestBody[Any]] = [
-    wire.Interrupt(),
-    wire.SetModel("opus"),
     wire.SetModel(None),
-    wire.SetPermissionMode("plan"),
-    wire.SetMaxThinkingTokens(),
-    wire.SetMaxThinkingTokens(None),
-    wire.RenameSession("title"),
-    wire.GenerateSessionTitle("about"),
     wire.GenerateSessionTitle("about", persist=True),
-    wire.SetColor("red"),
-    wire.SideQuestion("why?"),
-    wire.CancelAsyncMessage("uuid"),
-    wire.RewindFiles("uuid", dry_run=True),
-    wire.EndSession("done"),
-    wire.GetContextUsage("full"),
-    wire.GetSessionCost(),
-    wire.GetUsage(skip_behaviors=True),
-    wire.ListModels(),
-    wire.GetBinaryVersion(),
-    wire.GetSettings(),
-    wire.GetHooksListing(),
-    wire.ListPermissionRules(),
-    wire.ApplyFlagSettings({"a": 1}),
-    wire.UpdateSettings("local", {"a": 1}),
-    wire.McpStatus(live_reply=True),
-    wire.McpReconnect("calc"),
-    wire.McpToggle("calc", False),
-    wire.McpSetServers({"calc": {}}),
-    wire.McpCall("add"),
     wire.McpCall("add", {"a": 1}, check_permissions=True),
-    wire.McpReadResource("calc", "uri"),
     wire.ReadFile("a.txt", 1, "base64"),
-    wire.SeedReadState("a.txt", 1.5),
-    wire.FileSuggestions("rea"),
-    wire.RegisterRepoRoot("/src"),
-    wire.ReloadPlugins(),
-    wire.ReloadSkills(),
-    wire.ReloadOutputStyles(),
-    wire.SetHasSubscribers(True),
-    wire.StopTask("t1"),
-    wire.BackgroundTasks("toolu_1"),
     wire.GetTaskOutput("t1"),
 ]
 
 
-async def test_every_request_returns_its_typed_answer() -> None:
+async def test_requests_return_their_typed_answers() -> None:
     async with connected() as (session, peer):
 
         async def answer_each() -> None:
@@ -86,20 +46,13 @@ async def test_every_request_returns_its_typed_answer() -> None:
         peer.exit()
 
 
-def test_every_request_type_is_tried_and_exported() -> None:
-    assert {type(body).__name__ for body in REQUESTS} == {*REQUEST_TYPES} - {"Initialize"}
-    assert {*vars(wire)} >= {*REQUEST_TYPES}
+def test_every_request_type_is_exported() -> None:
+    assert {*vars(wire)} >= {kind.__name__ for kind in wire.REQUESTS.values()}
 
 
 async def test_turn_goes_on_while_a_request_waits() -> None:
     async with connected() as (session, peer):
-        done: list[str | None] = []
-
-        async def ask() -> None:
-            done.append((await session.set_model("opus")).model)
-
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(ask)
+        async with meanwhile(lambda: session.set_model("opus")) as done:
             request = await peer.hear_request(wire.SetModel)
             turn = session.send("hello")
             await peer.hear_prompt()
@@ -107,7 +60,7 @@ async def test_turn_goes_on_while_a_request_waits() -> None:
             assert (await turn).text == "hi"
             assert done == []
             await peer.answer(request, wire.SetModelResult("opus"))
-        assert done == ["opus"]
+        assert done[0].model == "opus"
         peer.exit()
 
 
@@ -130,7 +83,7 @@ async def test_request_unknown_to_2_1_17_is_refused_at_once() -> None:
         await session.set_model("opus")
 
 
-# --- methods -------------- -----------------------------------------------------------------------
+# --- methods --------------------------------------------------------------------------------------
 
 
 class Recorder(Session):

@@ -349,36 +349,6 @@ def test_result_with_human_origin_ends_the_prompt(books: Books) -> None:
     assert turn.is_over
 
 
-def test_wrong_guess_is_taken_back(books: Books) -> None:
-    """An unsolicited turn began while the prompt was in flight; only its result says so."""
-    turn = books.sent()
-    books.say(saying.text())
-    assert turn.state == "running"
-    books.say(saying.wake_up_result())
-    assert turn.state == "sent"
-    own = saying.result()
-    books.say(saying.text(), own)
-    assert turn.messages[-1] is own
-
-
-def test_result_naming_the_last_prompt_ends_all_of_its_turn(
-    books: Books,
-) -> None:
-    """2.1.250 does this with queued prompts."""
-    running = books.sent()
-    books.say(saying.lifecycle(running.uuid, "started"))
-    first, last = (books.sent(priority="next") for _ in range(2))
-    books.say(saying.result(user_message_uuid=running.uuid))
-    said = saying.text(user_message_uuid=last.uuid)
-    ended = saying.result(user_message_uuid=last.uuid)
-    books.say(saying.lifecycle(first.uuid, "started"), saying.lifecycle(last.uuid, "started"))
-    books.say(saying.init(), said, ended)
-    assert (first.merged, last.merged) == (False, True)
-    assert first.messages[-2:] == (said, ended)
-    assert last.messages[-1] is ended
-    assert not books.conversation.is_busy
-
-
 def test_unsolicited_turn_may_take_a_prompt_in(books: Books) -> None:
     books.say(saying.lifecycle("of another", "queued"), saying.text())
     turn = books.send(priority="next")
@@ -433,9 +403,7 @@ def test_guess_is_taken_back_if_the_result_names_another(books: Books) -> None:
     assert first.messages[-1] is ended
 
 
-def test_prompt_left_by_the_cli_ends_without_a_result(
-    books: Books,
-) -> None:
+def test_prompt_left_by_the_cli_ends_without_a_result(books: Books) -> None:
     first = books.sent()
     books.say(saying.lifecycle(first.uuid, "started"))
     second = books.sent(priority="next")

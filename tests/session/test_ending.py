@@ -15,7 +15,7 @@ from tests.helpers import messages as saying
 from tests.helpers import sessions
 from tests.helpers.clock import simulated_time
 from tests.helpers.peer import Peer
-from tests.helpers.sessions import allow, never, session_with, soon
+from tests.helpers.sessions import allow, meanwhile, never, session_with, soon
 
 from claudewire.errors import Cause, RequestError, TurnError
 from claudewire.session import Session, SessionState
@@ -46,7 +46,7 @@ LONG = 600.0
 """Seconds of simulated time: longer than anything waits here."""
 
 WORKING = {"type": "assistant", "message": {"role": "assistant", "content": "working"}}
-ERROR = {"type": "error", "error": {"code": "BUSY", "message": "Too much to do"}}
+ERROR = {"type": "error", "error": {"code": "overloaded_error", "message": "Too much to do"}}
 PERMISSION = CanUseTool("Bash", {"command": "date"}, "toolu_1")
 TOO_LATE = PermissionResultDeny(
     "the turn was over before a decision was made", tool_use_id="toolu_1"
@@ -275,9 +275,10 @@ async def test_error_followed_by_silence_fails_the_turn(before: list[Any]) -> No
         turn = session.send("hello")
         await peer.hear_prompt()
         await write(peer, *before, ERROR)
-        with pytest.raises(TurnError, match=r"Too much to do \(BUSY\)") as caught:
+        with pytest.raises(TurnError, match=r"Too much to do \(overloaded_error\)") as caught:
             await turn
-        assert caught.value.code == "BUSY"
+        assert caught.value.code == "overloaded_error"
+        assert caught.value.cause is Cause.OVERLOADED
         assert caught.value.evidence.received
         assert isinstance(turn.messages[-1], ErrorMessage)
         await works(session, peer)
@@ -302,16 +303,6 @@ async def test_system_error_followed_by_silence_fails_the_turn(
             await turn
         assert caught.value.message == f"The CLI reported an error: {text}"
         assert caught.value.code == code
-
-
-async def test_error_of_a_turn_has_its_cause() -> None:
-    async with connected(dialect="session") as (session, peer):
-        turn = session.send("hello")
-        error = {"code": "overloaded_error", "message": "Overloaded"}
-        await write(peer, {"type": "error", "error": error})
-        with pytest.raises(TurnError) as caught:
-            await turn
-        assert caught.value.cause is Cause.OVERLOADED
 
 
 async def test_turn_may_go_on_after_an_error() -> None:
@@ -356,7 +347,7 @@ async def test_error_answers_the_request_in_flight() -> None:
             async def change() -> None:
                 with pytest.raises(RequestError, match="Too much to do") as caught:
                     await session.set_permission_mode("plan")
-                assert caught.value.code == "BUSY"
+                assert caught.value.code == "overloaded_error"
 
             tasks.start_soon(change)
             await peer.hear_request(object)
@@ -371,17 +362,15 @@ async def test_error_answers_the_request_in_flight() -> None:
 
 
 @pytest.mark.parametrize("words", [[], [WORKING, WORKING]])
-async def test_answered_interrupt_ends_a_turn_without_a_result(
-    words: list[Any],
-) -> None:
+async def test_answered_interrupt_ends_a_turn_without_a_result(words: list[Any]) -> None:
     async with connected(dialect="session") as (session, peer):
         turn = session.send("hello")
         await peer.hear_prompt()
         await write(peer, WORKING)
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(peer.acknowledge)
-            tasks.start_soon(write, peer, *words)
-            receipt = await session.interrupt()
+        async with meanwhile(session.interrupt) as receipts:
+            await peer.acknowledge()
+            await write(peer, *words)
+        (receipt,) = receipts
         assert receipt.acknowledged
         assert receipt.turn is turn
         reply = await turn
@@ -399,17 +388,12 @@ async def test_answered_interrupt_ends_a_turn_without_a_result(
 async def test_output_delays_the_end_of_an_interrupted_turn() -> None:
     async with connected(dialect="session") as (session, peer):
         turn = session.send("hello")
-
-        async def stop_slowly() -> None:
+        await peer.hear_prompt()
+        async with meanwhile(session.interrupt):
             await peer.acknowledge()
             for _ in range(3):
                 await anyio.sleep(0.9 * AFTER_INTERRUPT)
                 await write(peer, WORKING)
-
-        await peer.hear_prompt()
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(stop_slowly)
-            await session.interrupt()
         await turn
         assert [type(it) for it in turn.messages[:-1]] == [AssistantMessage] * 3
         await works(session, peer)
@@ -431,15 +415,10 @@ async def test_last_words_of_an_interrupted_turn_are_no_success() -> None:
     async with enveloped() as (session, peer):
         turn = session.send("hello")
         await write(peer, said("working", None))
-
-        async def stop() -> None:
+        start = anyio.current_time()
+        async with meanwhile(session.interrupt):
             await peer.hear_request(Interrupt)
             await write(peer, said("I have stopped."))
-
-        start = anyio.current_time()
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(stop)
-            await session.interrupt()
         assert anyio.current_time() - start == pytest.approx(0.1)
         reply = await turn
         assert not reply.ok

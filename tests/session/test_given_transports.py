@@ -63,9 +63,7 @@ async def test_simulated_cli_gets_the_options_of_the_session(tmp_path: Path) -> 
     assert session.effort == "low"
 
 
-async def test_options_do_the_same_over_every_transport(
-    tmp_path: Path,
-) -> None:
+async def test_options_do_the_same_over_every_transport(tmp_path: Path) -> None:
     async def connect(launch: Launch) -> Transport:
         return SimulatedCLI()
 

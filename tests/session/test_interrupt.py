@@ -13,6 +13,7 @@ from tests.helpers.clock import simulated_time
 from tests.helpers.peer import SOON, Peer, Through
 from tests.helpers.sessions import (
     SOME_CLI,
+    begun,
     bounded,
     connected,
     meanwhile,
@@ -32,7 +33,6 @@ from claudewire.wire import (
     AssistantMessage,
     Cancel,
     EndSession,
-    Initialize,
     InitializeResult,
     Interrupt,
     InterruptResult,
@@ -180,9 +180,7 @@ async def test_result_without_acknowledgement_stops_the_turn() -> None:
 @simulated_time
 async def test_receipt_without_a_result_in_time_has_none() -> None:
     async with connected() as (session, peer):
-        turn = session.send("hello")
-        await peer.say(saying.text())
-        await turn.started.wait()
+        turn = await begun(session, peer)
         async with meanwhile(lambda: session.interrupt(timeout=0.05)) as receipts:
             await peer.acknowledge()
         assert receipts[0].acknowledged
@@ -213,9 +211,7 @@ async def test_escalation_asks_again_ends_the_session_and_signals() -> None:
     session = Session(options(), transport=transport)
     with anyio.fail_after(SOON):
         await start_with(session, peer)
-        turn = session.send("hello")
-        await peer.say(saying.text())
-        await turn.started.wait()
+        turn = await begun(session, peer)
         receipt = await session.interrupt(escalate=QUICKLY)
         assert receipt.steps == ("interrupt", "interrupt", "end_session", "SIGINT")
         assert not receipt.acknowledged
@@ -232,13 +228,8 @@ async def test_escalation_skips_requests_unknown_to_old_clis() -> None:
     peer = Peer()
     session = Session(options(), transport=Signalled(peer))
     with anyio.fail_after(SOON):
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(session.start)
-            asked = await peer.hear_request(Initialize)
-            await peer.answer(asked, InitializeResult(claude_code_version="2.1.17"))
-        turn = session.send("hello")
-        await peer.say(saying.text())
-        await turn.started.wait()
+        await start_with(session, peer, InitializeResult(claude_code_version="2.1.17"))
+        await begun(session, peer)
         began = anyio.current_time()
         receipt = await session.interrupt(escalate=QUICKLY)
         assert receipt.steps == ("interrupt", "interrupt", "SIGINT")
@@ -252,20 +243,13 @@ async def test_refused_step_is_followed_by_the_next_at_once() -> None:
     peer = Peer()
     session = await opened(peer)
     with anyio.fail_after(SOON):
-        turn = session.send("hello")
-        await peer.say(saying.text())
-        await turn.started.wait()
+        turn = await begun(session, peer)
         start = anyio.current_time()
-        async with anyio.create_task_group() as tasks:
-
-            async def refuse() -> None:
-                for kind in (Interrupt, Interrupt, EndSession):
-                    await peer.refuse(await peer.hear_request(kind), "No")
-                assert anyio.current_time() == start
-
-            tasks.start_soon(refuse)
-            receipt = await session.interrupt(escalate=QUICKLY)
-        assert receipt.steps == ("interrupt", "interrupt", "end_session", "SIGINT", "kill")
+        async with meanwhile(lambda: session.interrupt(escalate=QUICKLY)) as receipts:
+            for kind in (Interrupt, Interrupt, EndSession):
+                await peer.refuse(await peer.hear_request(kind), "No")
+            assert anyio.current_time() == start
+        assert receipts[0].steps == ("interrupt", "interrupt", "end_session", "SIGINT", "kill")
         with pytest.raises(CLIError, match="was killed"):
             await turn
 

@@ -11,14 +11,9 @@ import anyio.abc
 import pytest
 from tests.helpers.clock import simulated_time
 from tests.helpers.peer import SOON, Peer
-from tests.helpers.sessions import QUICK, SOME_CLI, allow, opened, options, soon
+from tests.helpers.sessions import QUICK, SOME_CLI, allow, bounded, opened, options, soon
 
-from claudewire.errors import (
-    CLIError,
-    OptionsError,
-    RequestError,
-    RequestTimeout,
-)
+from claudewire.errors import CLIError, OptionsError, RequestError, RequestTimeout
 from claudewire.options import Timeouts
 from claudewire.session import Session
 from claudewire.testing import Chat, SimulatedCLI
@@ -49,14 +44,22 @@ def sdk(*names: str) -> dict[str, Any]:
 
 
 class CLI(Peer):
-    """A CLI that connects to servers, as real ones do after they have answered."""
+    """A CLI that connects to servers, as real ones do after they have answered.
 
-    async def change(self, *, errors: dict[str, str] | None = None) -> dict[str, Any]:
-        """Answer a change; return the requested servers."""
+    Attributes:
+        told: the servers of each change.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.told: list[dict[str, Any]] = []
+
+    async def change(self, *, errors: dict[str, str] | None = None) -> None:
+        """Answer a change."""
         request = await self.hear_request(McpSetServers)
         await self.answer(request, McpSetServersResult([], [], errors or {}))
         assert isinstance(request.body, McpSetServers)
-        return request.body.servers
+        self.told.append(request.body.servers)
 
     async def meet(self, name: str) -> Any:
         """Shake hands with a server; give its answer."""
@@ -100,20 +103,18 @@ async def calculate(chat: Chat) -> None:
 async def test_model_can_use_an_added_server(own: str, name: str | None) -> None:
     server = ToolServer(own, [add])
     session = Session(options(on_permission=allow), transport=SimulatedCLI(calculate))
-    with anyio.fail_after(SOON):
-        async with session:
-            assert await session.add_server(server, name) == "calc"
-            assert (await session.ask("add")).text == "5"
-            status = await session.mcp_status()
+    async with bounded(session):
+        assert await session.add_server(server, name) == "calc"
+        assert (await session.ask("add")).text == "5"
+        status = await session.mcp_status()
     assert [it.name for it in status.mcp_servers or ()] == ["calc"]
 
 
 async def test_add_server_waits_until_the_cli_has_connected() -> None:
-    told: list[Any] = []
     has_met: list[bool] = []
 
     async def connect(cli: CLI) -> None:
-        told.append(await cli.change())
+        await cli.change()
         has_met.append(False)
         await cli.meet("two")
 
@@ -122,7 +123,7 @@ async def test_add_server_waits_until_the_cli_has_connected() -> None:
         has_met.append(True)
         await anyio.wait_all_tasks_blocked()  # the CLI has read the answer to its last message
         assert await cli.call("two") == "3"
-    assert told == [sdk("one", "claudewire", "two")]
+    assert cli.told == [sdk("one", "claudewire", "two")]
     assert has_met == [False, True]
 
 
@@ -131,29 +132,22 @@ STDIO = {"command": "calc-server"}
 
 @pytest.mark.parametrize("server", [STDIO, McpStdioServerConfig(command="calc-server")])
 async def test_server_outside_the_process_is_added(server: Any) -> None:
-    told: list[Any] = []
-
-    async def connect(cli: CLI) -> None:
-        told.append(await cli.change())
-
-    async with talking(connect, mcp_servers=[ToolServer("one")]) as (session, _):
+    async with talking(CLI.change, mcp_servers=[ToolServer("one")]) as (session, cli):
         assert await session.add_server(server, "calc") == "calc"
     # 2.1.325 trips over a server that has no list of arguments.
-    assert told[0].pop("calc")["args"] == []
-    assert told == [sdk("one")]
+    assert cli.told[0].pop("calc")["args"] == []
+    assert cli.told == [sdk("one")]
 
 
 async def test_server_outside_that_does_not_start_is_not_added() -> None:
-    told: list[Any] = []
-
     async def connect(cli: CLI) -> None:
-        told.append(await cli.change(errors={"calc": "spawn calc-server ENOENT"}))
-        told.append(await cli.change())
+        await cli.change(errors={"calc": "spawn calc-server ENOENT"})
+        await cli.change()
 
-    async with talking(connect) as (session, _):
+    async with talking(connect) as (session, cli):
         with pytest.raises(RequestError, match="MCP server calc: spawn calc-server ENOENT"):
             await session.add_server(STDIO, "calc")
-    assert [[*servers] for servers in told] == [["calc"], []]
+    assert [[*servers] for servers in cli.told] == [["calc"], []]
 
 
 class Broken:
@@ -169,32 +163,25 @@ class Broken:
 
 
 async def test_server_with_a_failed_handshake_is_not_added() -> None:
-    told: list[Any] = []
-
     async def connect(cli: CLI) -> None:
-        told.append(await cli.change())
+        await cli.change()
         setup = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {}}
         await cli.message("broken", setup)
-        told.append(await cli.change())
-        told.append(await cli.change())
+        await cli.change()
+        await cli.change()
         await cli.meet("broken")
 
-    async with talking(connect) as (session, _):
+    async with talking(connect) as (session, cli):
         with pytest.raises(RequestError, match=r"MCP server broken: .* no database"):
             await session.add_server(Broken())
         await session.add_server(ToolServer("broken"))
-    assert told == [sdk("broken"), {}, sdk("broken")]
+    assert cli.told == [sdk("broken"), {}, sdk("broken")]
 
 
 @simulated_time
 async def test_server_without_a_handshake_in_time_is_not_added() -> None:
-    told: list[Any] = []
     short = Timeouts(start=SOON, request=0.05, exit=0.05, drain=0.05)
-
-    async def ignore(cli: CLI) -> None:
-        told.append(await cli.change())
-
-    async with talking(ignore, timeouts=short) as (session, cli):
+    async with talking(CLI.change, timeouts=short) as (session, cli):
         with pytest.raises(RequestTimeout, match=r"MCP server late within 0\.05 s"):
             await session.add_server(ToolServer("late"))
         id = await cli.ask(McpMessage("late", {"jsonrpc": "2.0", "id": 1, "method": "ping"}))
@@ -214,31 +201,27 @@ async def test_add_server_raises_when_the_cli_exits() -> None:
 
 
 async def test_cancelled_add_server_leaves_no_server() -> None:
-    told: list[Any] = []
     scope = anyio.CancelScope()
 
     async def hesitate(cli: CLI) -> None:
-        told.append(await cli.change())
+        await cli.change()
         scope.cancel()
-        told.append(await cli.change())
+        await cli.change()
         await cli.meet("other")
 
-    async with talking(hesitate) as (session, _):
+    async with talking(hesitate) as (session, cli):
         with scope:
             await session.add_server(ToolServer("late"))
         assert scope.cancelled_caught
         await session.add_server(ToolServer("other"))
-    assert told == [sdk("late"), sdk("other")]
+    assert cli.told == [sdk("late"), sdk("other")]
 
 
 @pytest.mark.filterwarnings("ignore:The CLI at the other end of a transport")
 async def test_invalid_changes_are_refused_before_the_cli() -> None:
-    async def listen(cli: CLI) -> None:
-        await cli.hear_end()
-
     servers = {"one": ToolServer("one"), "outside": STDIO}
     given = {"mcp_servers": servers, "cli": SOME_CLI}
-    async with talking(listen, **given) as (session, cli):
+    async with talking(CLI.hear_end, **given) as (session, cli):
         for name in ("one", "outside"):
             with pytest.raises(ValueError, match=f"MCP server called {name} already"):
                 await session.add_server(ToolServer(name))
@@ -264,7 +247,6 @@ async def test_invalid_changes_are_refused_before_the_cli() -> None:
 
 async def test_remove_server_cancels_its_calls() -> None:
     began, ended = anyio.Event(), anyio.Event()
-    told: list[Any] = []
 
     async def slow() -> None:
         began.set()
@@ -277,14 +259,14 @@ async def test_remove_server_cancels_its_calls() -> None:
         params = {"name": "slow", "arguments": {}}
         message = {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params}
         await cli.ask(McpMessage("one", message))
-        told.append(await cli.change())
+        await cli.change()
 
     servers = [ToolServer("one", [slow]), ToolServer("two")]
-    async with talking(call, mcp_servers=servers) as (session, _):
+    async with talking(call, mcp_servers=servers) as (session, cli):
         await began.wait()
         await session.remove_server("one")
         await ended.wait()
-    assert told == [sdk("two")]
+    assert cli.told == [sdk("two")]
 
 
 # --- on and off ----------------------------------------------------------------------------------
@@ -307,11 +289,9 @@ async def test_server_of_the_cli_is_toggled_by_the_cli() -> None:
 
 
 async def test_server_of_the_host_is_toggled_by_the_list() -> None:
-    told: list[Any] = []
-
     async def switch(cli: CLI) -> None:
         for new in ("", "three", ""):
-            told.append(await cli.change())
+            await cli.change()
             if new:
                 await cli.meet(new)
 
@@ -323,7 +303,7 @@ async def test_server_of_the_host_is_toggled_by_the_list() -> None:
         await session.add_server(ToolServer("three"))
         await session.toggle_server("one", True)
         assert await cli.call("one") == "3"
-    assert told == [sdk("two"), sdk("two", "three"), sdk("one", "two", "three")]
+    assert cli.told == [sdk("two"), sdk("two", "three"), sdk("one", "two", "three")]
 
 
 # --- another CLI ---------------------------------------------------------------------------------
@@ -357,7 +337,8 @@ async def test_next_cli_gets_the_current_servers() -> None:
         assert isinstance(request.body, Initialize)
         initialized.append(request.body.sdk_mcp_servers)
         await cli.answer(request)
-        initialized.append([*await cli.change()])
+        await cli.change()
+        initialized.append([*cli.told[0]])
 
     session = Session(
         options(cli=SOME_CLI, mcp_servers=[ToolServer("one", [add])], timeouts=QUICK),

@@ -184,17 +184,6 @@ async def test_finished_turn_can_be_used_in_another_thread() -> None:
         await run(turn._leave())
 
 
-async def test_starting_session_refuses_other_threads() -> None:
-    async def connect(launch: Launch) -> claudewire.Transport:
-        with pytest.raises(RuntimeError, match="another thread"):
-            await anyio.to_thread.run_sync(claude.send, "Hi")
-        return SimulatedCLI(echo)
-
-    claude = claudewire.open(transport=connect)
-    async with claude:
-        assert (await claude.send("Hi")).text == "Hi"
-
-
 async def test_wrong_kind_of_loop_or_block_names_the_right_one() -> None:
     claude: Any = claudewire.open(transport=SimulatedCLI(echo))
     with pytest.raises(TypeError, match=r"async with.*claudewire\.sync"), claude:

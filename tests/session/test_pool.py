@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import gc
 import uuid
 from collections.abc import Callable
 from typing import Any
@@ -14,7 +13,7 @@ import anyio.lowlevel
 import pytest
 from tests.helpers.clock import time_by_hand
 from tests.helpers.peer import SOON, Peer
-from tests.helpers.sessions import SOME_CLI, bounded, echo, options, soon
+from tests.helpers.sessions import SOME_CLI, bounded, echo, meanwhile, options, soon
 
 from claudewire.approvals import PermissionRequest, PermissionResult
 from claudewire.errors import CLIError, OptionsError, SessionClosed
@@ -96,15 +95,9 @@ async def test_opened_session_was_ready_and_is_replaced() -> None:
 
 async def test_early_caller_gets_the_first_cli_that_is_ready() -> None:
     clis = Clis(allowed=0)
-    got: list[Session] = []
     async with bounded(pool_of(clis, size=2)) as pool:
         await soon(lambda: clis.starting == 2)
-
-        async def take() -> None:
-            got.append(await pool.open())
-
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(take)
+        async with meanwhile(pool.open) as got:
             await soon(lambda: pool.stats.misses == 1)
             clis.allowed = 1
         (claude,) = got
@@ -236,21 +229,15 @@ async def test_failed_start_is_no_error_of_a_caller_with_another_start() -> None
     async with bounded(pool_of(clis, size=2)) as pool:
         await soon(lambda: clis.starting == 2)
         clis.broken = [CLIError("No luck.")]
-        async with anyio.create_task_group() as tasks:
-
-            async def take() -> None:
-                async with pool.open() as session:
-                    assert (await session.send("hello")).ok
-
-            tasks.start_soon(take)
+        async with meanwhile(pool.open) as got:
             await soon(lambda: pool.stats.misses == 1)
             clis.allowed = 100
+        assert (await got[0].send("hello")).ok
+        await got[0].close()
 
 
 @pytest.mark.parametrize("kind", [SystemExit, KeyboardInterrupt, asyncio.CancelledError])
-async def test_any_exception_of_a_transport_function_is_an_error(
-    kind: type[BaseException],
-) -> None:
+async def test_any_exception_of_a_transport_function_is_an_error(kind: type[BaseException]) -> None:
     def connect(launch: Launch) -> Transport:
         raise kind
 
@@ -367,22 +354,3 @@ async def test_pool_can_be_closed_early_and_by_a_cancelled_task() -> None:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(pool.close)
             tasks.start_soon(pool.close)
-
-
-# anyio does not close the coroutine of a task that asyncio cancels before its first step.
-@pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning")
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_event_loop_may_end_with_a_pool_open(caplog: pytest.LogCaptureFixture) -> None:
-    pools: list[Pool] = []
-
-    async def main(ticks: int) -> None:
-        pools.append(await pool_of(Clis(), size=2).start())
-        for _ in range(ticks):
-            await asyncio.sleep(0)
-
-    for ticks in range(20):
-        asyncio.run(asyncio.wait_for(main(ticks), SOON))
-    assert all(pool._closing for pool in pools)
-    assert "The pool failed" not in caplog.text
-    pools.clear()
-    gc.collect()  # here, where the warning is expected

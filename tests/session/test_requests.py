@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,6 @@ from claudewire.wire import (
     CanUseTool,
     Failure,
     HookCallback,
-    Initialize,
     InitializeResult,
     StopHookInput,
     UnknownRequest,
@@ -64,28 +64,20 @@ async def test_request_without_a_handler_is_refused(
 
 
 @pytest.mark.parametrize("taken", [["reviewer"], []])
-async def test_agents_that_the_cli_dropped_fail_the_start(
-    taken: list[str],
-) -> None:
+async def test_agents_that_the_cli_dropped_fail_the_start(taken: list[str]) -> None:
     peer = Peer()
+    refusal = pytest.raises(CLIError, match="has not taken the agents reviewer")
     agents = {"reviewer": Agent(description="Reviews.", prompt="You review.")}
     given = options(cli=SOME_CLI, agents=agents)
     session = Session(given, transport=lambda launch: peer.transport)
 
-    async def start() -> None:
-        if taken != []:
-            await session.start()
-            return
-        with pytest.raises(CLIError, match="has not taken the agents reviewer"):
-            await session.start()
-
+    listed = [AgentInfo(name, "Reviews.") for name in taken]
+    info = InitializeResult(claude_code_version="2.1.325", agents=listed)
     with anyio.fail_after(SOON):
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(start)
-            asked = await peer.hear_request(Initialize)
-            listed = [AgentInfo(name, "Reviews.") for name in taken]
-            info = InitializeResult(claude_code_version="2.1.325", agents=listed)
-            await peer.answer(asked, info)
+            tasks.start_soon(peer.welcome, info)
+            with refusal if taken == [] else nullcontext():
+                await session.start()
         assert session.state == ("failed" if taken == [] else "ready")
         await session.close()
 

@@ -49,9 +49,7 @@ def stubborn(released: anyio.Event) -> Callable[[PermissionRequest], Awaitable[P
     return decide
 
 
-async def test_close_does_not_wait_for_a_stubborn_handler(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_close_does_not_wait_for_a_stubborn_handler(caplog: pytest.LogCaptureFixture) -> None:
     released = anyio.Event()
     async with connected(within=SOON / 2, on_permission=stubborn(released)) as (session, peer):
         session.send("hello")

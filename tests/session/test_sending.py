@@ -17,6 +17,7 @@ from tests.helpers.sessions import (
     bounded,
     connected,
     echo,
+    meanwhile,
     options,
     session_with,
     simulated,
@@ -24,11 +25,7 @@ from tests.helpers.sessions import (
     start_with,
 )
 
-from claudewire.errors import (
-    LocalProtocolError,
-    SessionClosed,
-    TurnCancelled,
-)
+from claudewire.errors import LocalProtocolError, SessionClosed, TurnCancelled
 from claudewire.session import Session, TurnStarted, TurnState, core
 from claudewire.simulator.faults import ResultWithoutTurn, UnsolicitedTurn
 from claudewire.testing import Chat
@@ -37,7 +34,6 @@ from claudewire.wire import (
     AssistantMessage,
     CancelAsyncMessage,
     CancelAsyncMessageResult,
-    Initialize,
     InitializeResult,
     InitMessage,
     ResultMessage,
@@ -146,21 +142,14 @@ async def test_priority_prompt_joins_the_running_turn() -> None:
     async with bounded(simulated(work, on_permission=wait)) as session:
         first = session.send("first")
         await first.started.wait()
-        next, later, usual = (
-            session.send("next", priority="next"),
-            session.send("later", priority="later"),
-            session.send("usual"),
-        )
+        next = session.send("next", priority="next")
+        later, usual = session.send("later", priority="later"), session.send("usual")
         assert [it.state for it in (next, later, usual)] == ["sent", "sent", "held"]
         await anyio.wait_all_tasks_blocked()
         door.set()
         replies = [await it for it in (first, next, later, usual)]
-    assert [it.text for it in replies] == [
-        "next is done",
-        "next is done",
-        "later is done",
-        "usual is done",
-    ]
+    said = [it.text.removesuffix(" is done") for it in replies]
+    assert said == ["next", "next", "later", "usual"]
     assert [it.merged for it in (first, next, later, usual)] == [False, True, False, False]
     assert replies[0].result is replies[1].result
 
@@ -176,23 +165,20 @@ async def wait_for_ever(chat: Chat) -> None:
 @pytest.mark.parametrize("is_idle", [True, False], ids=["tells when idle", "does not"])
 async def test_prompts_taken_up_together_all_end(version: str, is_idle: bool) -> None:
     env = {"CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS": str(int(is_idle))}
-    with anyio.fail_after(SOON):
-        async with simulated(wait_for_ever, version=version, env=env) as session:
-            first = session.send("wait")
-            await first.started.wait()
-            others = [session.send(text, priority="next") for text in ("two", "three")]
-            await anyio.wait_all_tasks_blocked()
-            await session.interrupt()
-            assert not (await first).ok
-            assert [(await it).text for it in others] == 2 * ["two\nthree is done"]
-            assert [it.merged for it in others] == [False, True]
-            assert (await session.send("four")).text == "four is done"
+    async with bounded(simulated(wait_for_ever, version=version, env=env)) as session:
+        first = session.send("wait")
+        await first.started.wait()
+        others = [session.send(text, priority="next") for text in ("two", "three")]
+        await anyio.wait_all_tasks_blocked()
+        await session.interrupt()
+        assert not (await first).ok
+        assert [(await it).text for it in others] == 2 * ["two\nthree is done"]
+        assert [it.merged for it in others] == [False, True]
+        assert (await session.send("four")).text == "four is done"
 
 
 @pytest.mark.parametrize("version", NARRATORS)
-async def test_priority_now_withdraws_a_pending_permission(
-    version: str,
-) -> None:
+async def test_priority_now_withdraws_a_pending_permission(version: str) -> None:
     asked, withdrawn = anyio.Event(), anyio.Event()
 
     async def wait(request: Any) -> None:
@@ -282,9 +268,7 @@ async def test_old_cli_gets_context_before_the_next_prompt() -> None:
     peer = Peer()
     session = session_with(peer)
     with anyio.fail_after(SOON):
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(session.start)
-            await peer.answer(await peer.hear_request(Initialize), InitializeResult())
+        await start_with(session, peer, InitializeResult())
         session.add_context("The build is green.")
         session.add_context(["Really."])
         command = session.send("/compact")
@@ -301,18 +285,14 @@ async def test_old_cli_gets_context_before_the_next_prompt() -> None:
         await session.close()
 
 
-async def test_dropped_context_is_logged(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_dropped_context_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     async with bounded(simulated(version="2.1.17")) as session:
         session.add_context("The build is green.")
     assert "Dropped 1 notes of add_context()" in caplog.text
 
 
 @pytest.mark.parametrize("state", ["cancelled", "completed"])
-async def test_context_dropped_by_the_cli_is_sent_again(
-    state: str,
-) -> None:
+async def test_context_dropped_by_the_cli_is_sent_again(state: str) -> None:
     async with connected() as (session, peer):
         running = session.send("Go")
         await peer.say(saying.lifecycle((await peer.hear_prompt()).uuid, "started"))
@@ -374,13 +354,7 @@ async def test_sent_turn_can_be_cancelled_before_it_begins() -> None:
     async with connected() as (session, peer):
         turn, after = session.send("hello"), session.send("after")
         await peer.hear_prompt()
-        async with anyio.create_task_group() as tasks:
-            outcome: list[bool] = []
-
-            async def cancel() -> None:
-                outcome.append(await turn.cancel())
-
-            tasks.start_soon(cancel)
+        async with meanwhile(turn.cancel) as outcome:
             request = await peer.hear_request(CancelAsyncMessage)
             assert request.body == CancelAsyncMessage(str(turn.uuid))
             await peer.answer(request, CancelAsyncMessageResult(cancelled=True))
@@ -448,25 +422,13 @@ async def test_unsolicited_result_shifts_no_reply(
 ) -> None:
     session = simulated(echo, faults=[kind(at=3)], version=version)
     events = session.events()
-    with anyio.fail_after(SOON):
-        async with session:
-            for number in range(4):
-                assert (await session.send(str(number))).text == f"You said {number}."
-            strays = [
-                type(it) for it in events.take() if isinstance(it, TurnStarted | UnexpectedMessage)
-            ]
+    async with bounded(session):
+        for number in range(4):
+            assert (await session.send(str(number))).text == f"You said {number}."
+        strays = [
+            type(it) for it in events.take() if isinstance(it, TurnStarted | UnexpectedMessage)
+        ]
     assert strays == [TurnStarted]
-
-
-async def test_unsolicited_turn_holds_prompts_back() -> None:
-    async with connected() as (session, peer):
-        await peer.say(saying.text())
-        await soon(lambda: session._core.conversation.is_busy)
-        turn = session.send("hello")
-        assert turn.state == "held"
-        assert session.state == "busy"
-        await peer.say(saying.wake_up_result())
-        assert (await peer.hear_prompt()).uuid == turn.uuid
 
 
 @pytest.mark.parametrize(
@@ -526,37 +488,31 @@ async def test_end_of_a_task_without_a_turn_is_idle(monkeypatch: pytest.MonkeyPa
     """No turn follows, so only the end of the task shows that the CLI is idle."""
     monkeypatch.setattr(core, "TURN_FOLLOWS_WITHIN", 0.0)
     async with connected() as (session, peer):
-        was_idle: list[bool] = []
 
-        async def wait() -> None:
+        async def wait() -> bool:
             await session.wait_idle()
-            was_idle.append(session.tasks.idle)
+            return session.tasks.idle
 
         await peer.say(saying.task_started("t1"))
         await soon(lambda: not session.tasks.idle)
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(wait)
+        async with meanwhile(wait) as was_idle:
             await anyio.wait_all_tasks_blocked()
             assert was_idle == []
             await peer.say(saying.task_ended("t1"))
         assert was_idle == [True]
 
 
-async def test_wait_idle_waits_for_the_turn_after_a_task(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_wait_idle_waits_for_the_turn_after_a_task(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(core, "TURN_FOLLOWS_WITHIN", SOON)
     async with connected() as (session, peer):
-        unread: list[int] = []
 
-        async def wait() -> None:
+        async def wait() -> int:
             await session.wait_idle()
-            unread.append(session.unread)
+            return session.unread
 
         await peer.say(saying.task_started("t1"))
         await soon(lambda: not session.tasks.idle)
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(wait)
+        async with meanwhile(wait) as unread:
             await anyio.wait_all_tasks_blocked()
             await peer.say(saying.task_ended("t1"))
             await soon(lambda: session.tasks.idle)

@@ -11,7 +11,7 @@ import anyio.lowlevel
 import pytest
 from tests.helpers import messages as saying
 from tests.helpers.peer import SOON, Peer
-from tests.helpers.sessions import connected, opened, soon
+from tests.helpers.sessions import allow, connected, opened, soon
 
 from claudewire.approvals import PermissionRequest
 from claudewire.errors import SessionFailed
@@ -176,11 +176,8 @@ async def test_message_is_read_before_a_later_request_is_handled() -> None:
 
 @pytest.mark.parametrize("who", ["handler", "policy"])
 async def test_flood_of_requests_is_answered_in_order(who: str) -> None:
-    async def handler(request: PermissionRequest) -> PermissionResult:
-        return request.allow()
-
     ids = [str(number) for number in range(3000)]
-    who_decides: dict[str, Any] = {"on_permission": handler}
+    who_decides: dict[str, Any] = {"on_permission": allow}
     if who == "policy":
         who_decides = {"policy": Policy(allow=["Bash(ls)"])}
     async with connected(**who_decides) as (_, peer):

@@ -21,8 +21,10 @@ from tests.helpers.sessions import (
     bounded,
     connected,
     echo,
+    meanwhile,
     opened,
     options,
+    refused_by,
     session_with,
     simulated,
     soon,
@@ -32,13 +34,7 @@ from claudewire.approvals import PermissionRequest
 from claudewire.errors import Cause, CLIError, Error, OptionsError, SessionClosed
 from claudewire.options import Timeouts, UnreadLimit
 from claudewire.policy import Policy
-from claudewire.session import (
-    Session,
-    StateChanged,
-    StderrOutput,
-    TurnStarted,
-    UnreadLimitReached,
-)
+from claudewire.session import Session, StateChanged, StderrOutput, TurnStarted, UnreadLimitReached
 from claudewire.simulator.faults import ExitWith, KilledBy, MissingAnswers
 from claudewire.testing import SimulatedCLI
 from claudewire.transport import Transport
@@ -129,24 +125,8 @@ async def test_session_has_the_description_of_its_cli() -> None:
         assert str(session.session_id) in repr(session)
 
 
-async def test_session_can_be_closed_twice_and_at_once() -> None:
-    session = simulated(echo)
-    with anyio.fail_after(SOON):
-        await session.start()
-        async with anyio.create_task_group() as tasks:
-            for _ in range(3):
-                tasks.start_soon(session.close)
-        await session.close()
-        await session.close(now=True)
-    assert session.state == "closed"
-
-
-async def test_session_can_be_closed_before_its_start() -> None:
-    session = simulated(echo)
-    with anyio.fail_after(SOON):
-        await session.close()
-    assert session.state == "closed"
-    with pytest.raises(SessionClosed):
+async def start_refused(session: Session, why: str | None = None) -> None:
+    with pytest.raises(SessionClosed, match=why):
         await session.start()
 
 
@@ -160,13 +140,7 @@ async def test_close_ends_the_start_of_the_cli() -> None:
 
     session = Session(options(cli=SOME_CLI), transport=connect)
     with anyio.fail_after(SOON):
-        async with anyio.create_task_group() as tasks:
-
-            async def start() -> None:
-                with pytest.raises(SessionClosed, match="closed while the CLI was being started"):
-                    await session.start()
-
-            tasks.start_soon(start)
+        async with meanwhile(lambda: start_refused(session, "while the CLI was being started")):
             await began.wait()
             await session.close()
     assert session.state == "closed"
@@ -184,17 +158,11 @@ async def test_cli_that_starts_after_the_close_is_ended() -> None:
 
     session = Session(options(cli=SOME_CLI), transport=connect)
     with anyio.fail_after(SOON):
-        async with anyio.create_task_group() as tasks:
-
-            async def start() -> None:
-                with pytest.raises(SessionClosed):
-                    await session.start()
-
-            tasks.start_soon(start)
+        async with meanwhile(lambda: start_refused(session)):
             await began.wait()
-            tasks.start_soon(session.close)
-            await soon(lambda: session.state == "closing")
-            door.set()
+            async with meanwhile(session.close):
+                await soon(lambda: session.state == "closing")
+                door.set()
     assert session.state == "closed"
     await peer.hear_end()
 
@@ -202,27 +170,21 @@ async def test_cli_that_starts_after_the_close_is_ended() -> None:
 async def test_session_without_handshake_sends_no_initialize() -> None:
     peer = Peer()
     session = session_with(peer, handshake=False)
-    with anyio.fail_after(SOON):
-        async with session:
-            assert session.cli_info is None
-            turn = session.send("hello")
-            await peer.hear_prompt()
-            await peer.say(saying.text(), saying.result("hi"))
-            assert (await turn).text == "hi"
+    async with bounded(session):
+        assert session.cli_info is None
+        turn = session.send("hello")
+        await peer.hear_prompt()
+        await peer.say(saying.text(), saying.result("hi"))
+        assert (await turn).text == "hi"
     assert not any(isinstance(it, Request) for it in peer.heard)
 
 
 async def test_cli_without_initialize_can_be_used() -> None:
     peer = Peer()
     session = session_with(peer)
-
-    async def refuse() -> None:
-        request = await peer.hear_request(Initialize)
-        await peer.refuse(request, "Unsupported control request subtype: initialize")
-
     with anyio.fail_after(SOON):
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(refuse)
+            tasks.start_soon(refused_by, peer, "Unsupported control request subtype: initialize")
             await session.start()
         assert session.cli_info is None
         assert session.state == "ready"
@@ -235,13 +197,9 @@ async def test_cli_without_initialize_can_be_used() -> None:
 async def test_refused_initialize_fails_the_start() -> None:
     peer = Peer()
     session = session_with(peer)
-
-    async def refuse() -> None:
-        await peer.refuse(await peer.hear_request(Initialize), "not today")
-
     with anyio.fail_after(SOON):
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(refuse)
+            tasks.start_soon(refused_by, peer, "not today")
             with pytest.raises(CLIError, match="not today") as caught:
                 await session.start()
     assert caught.value.cause is Cause.REFUSED
@@ -304,7 +262,7 @@ async def test_requests_are_served_during_the_start() -> None:
 # --- what can go wrong later ----------------------------------------------------------------------
 
 
-async def calls(session: Session) -> list[Callable[[], Awaitable[Any]]]:
+def calls(session: Session) -> list[Callable[[], Awaitable[Any]]]:
     async def send() -> None:
         await session.send("hello")
 
@@ -329,7 +287,7 @@ async def test_calls_on_a_failed_session_raise_the_original_error(
             await session.send("hello")
         assert session.state == "failed"
         assert session.failure is caught.value
-        for call in await calls(session):
+        for call in calls(session):
             with pytest.raises(CLIError) as again:
                 await call()
             assert again.value is caught.value
@@ -355,7 +313,7 @@ async def test_calls_during_a_failure_wait_for_its_cause() -> None:
 
     with anyio.fail_after(SOON):
         async with anyio.create_task_group() as tasks:
-            for call in await calls(session):
+            for call in calls(session):
                 tasks.start_soon(fail, call)
             for _ in range(5):
                 await anyio.lowlevel.checkpoint()
@@ -478,16 +436,8 @@ async def test_subscription_yields_all_events() -> None:
     with anyio.fail_after(SOON):
         await session.close()
         got = [it async for it in events]
-    kinds = [type(it) for it in got]
-    for kind in (
-        StderrOutput,
-        TurnStarted,
-        AssistantMessage,
-        UnreadLimitReached,
-        EndOfStream,
-        StateChanged,
-    ):
-        assert kind in kinds
+    kinds = {TurnStarted, AssistantMessage, UnreadLimitReached, EndOfStream, StateChanged}
+    assert kinds <= {type(it) for it in got}
     assert [it.text for it in got if isinstance(it, StderrOutput)] == ["a warning"]
 
 

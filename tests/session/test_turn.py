@@ -11,12 +11,7 @@ import pytest
 from tests.helpers import messages as saying
 from tests.helpers.turns import TurnOwner
 
-from claudewire.errors import (
-    SessionClosed,
-    TurnCancelled,
-    TurnError,
-    TurnStalled,
-)
+from claudewire.errors import SessionClosed, TurnCancelled, TurnError, TurnStalled
 from claudewire.options import UnreadLimit
 from claudewire.session import Turn
 from claudewire.wire import Message
@@ -57,17 +52,6 @@ async def test_each_message_goes_to_one_of_several_loops() -> None:
     together = [*read_by["one"], *read_by["other"]]
     assert {id(it) for it in together} == {id(it) for it in (*said, ended)}
     assert len(together) == 6
-
-
-@pytest.mark.anyio
-async def test_cancelled_loop_loses_no_message() -> None:
-    turn = asked()
-    with anyio.move_on_after(0) as scope:
-        await anext(turn)
-    assert scope.cancelled_caught
-    said = saying.text()
-    turn._push(said)
-    assert await anext(turn) is said
 
 
 @pytest.mark.anyio
@@ -114,29 +98,6 @@ async def test_iter_text_yields_each_piece_once() -> None:
 
 
 # --- its end --------------------------------------------------------------------------------------
-
-
-@pytest.mark.anyio
-async def test_awaiting_a_turn_needs_no_loop() -> None:
-    turn = asked()
-    said, ended = saying.text("thinking"), saying.result("the answer")
-
-    async def work() -> None:
-        turn._begin()
-        turn._push(saying.delta())
-        turn._push(said)
-        turn._finish(ended)
-
-    with anyio.fail_after(SOON):
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(work)
-            reply = await turn
-    assert reply.result is ended
-    assert reply.text == "the answer"
-    assert reply.messages == (said, ended)
-    assert turn.unread == 3
-    assert turn.started.is_set()
-    assert await turn is reply
 
 
 @pytest.mark.anyio

@@ -215,20 +215,6 @@ async def test_interrupt_during_a_close_waits_for_the_end() -> None:
 # --- cancelled callers ----------------------------------------------------------------------------
 
 
-async def test_cancelled_caller_interrupts_nevertheless() -> None:
-    async with bounded(simulated(endless)) as session:
-        turn = session.send("long")
-        await has_spoken(turn)
-        with anyio.CancelScope() as scope:
-            try:
-                scope.cancel()
-                await anyio.lowlevel.checkpoint()
-            finally:
-                await turn.interrupt()
-        assert not (await turn).ok
-        assert (await session.send("short")).ok
-
-
 async def test_interrupt_is_finished_without_its_caller() -> None:
     """A CLI that has not begun with the prompt needs a second interrupt."""
     async with connected() as (session, peer):
@@ -331,9 +317,7 @@ async def test_task_cancelled_twice_stops_its_turn() -> None:
 
 
 @simulated_time
-async def test_leaving_a_block_is_limited_in_time(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_leaving_a_block_is_limited_in_time(caplog: pytest.LogCaptureFixture) -> None:
     async with connected(timeouts=Timeouts(interrupt=3)) as (session, peer):
         start = anyio.current_time()
         async with session.turn("one") as turn:

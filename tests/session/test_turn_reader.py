@@ -19,13 +19,7 @@ from claudewire import sync
 from claudewire.errors import TurnCancelled
 from claudewire.session import Session, Turn, TurnReader
 from claudewire.testing import Chat, SimulatedCLI
-from claudewire.wire import (
-    AssistantMessage,
-    Message,
-    MessageStart,
-    MessageStop,
-    StreamEvent,
-)
+from claudewire.wire import AssistantMessage, Message, MessageStart, MessageStop, StreamEvent
 
 pytestmark = pytest.mark.anyio
 
@@ -80,9 +74,7 @@ def is_an_end(message: Message) -> bool:
 
 
 @pytest.mark.parametrize("has_ends", [True, False])
-async def test_reader_gets_the_pieces_of_unfinished_messages(
-    has_ends: bool,
-) -> None:
+async def test_reader_gets_the_pieces_of_unfinished_messages(has_ends: bool) -> None:
     mine = [it for it in (await messages_of_a_turn())[:-1] if has_ends or not is_an_end(it)]
     others = [
         replace(message, parent_tool_use_id="toolu_1")
@@ -112,12 +104,6 @@ async def test_reader_sees_the_whole_turn_whenever_it_comes() -> None:
         read = [message async for message in readers[2]]
         assert read == [*still_needed(messages[:count]), *messages[count:]]
         assert [message async for message in turn] == messages
-
-
-async def test_late_reader_gets_complete_messages_whole() -> None:
-    messages = await messages_of_a_turn()
-    turn = fed(messages)
-    assert [message async for message in turn.reader()] == list(turn.messages)
 
 
 @simulated_time
@@ -154,14 +140,6 @@ async def test_reader_gets_a_broken_message_until_the_next() -> None:
 async def test_whole_message_replaces_pieces_without_a_start() -> None:
     turn = fed([saying.delta("he"), saying.delta("llo"), saying.text("hello"), saying.result()])
     assert [message async for message in turn.reader()] == list(turn.messages)
-
-
-async def test_pieces_of_several_speakers_are_kept_apart() -> None:
-    agent = {"parent_tool_use_id": "toolu_1"}
-    turn = fed([saying.delta("ma"), saying.delta("sub", **agent), saying.text("main")])
-    assert turn.reader().unread == 2
-    feed(turn, [saying.text("sub", **agent)])
-    assert turn.reader().unread == 2
 
 
 async def test_failed_turn_ends_every_reader_with_its_error() -> None:

@@ -12,7 +12,7 @@ import pytest
 from msgspec.structs import replace
 from tests.helpers import messages as saying
 from tests.helpers.clock import simulated_time
-from tests.helpers.sessions import connected, echo, options, soon
+from tests.helpers.sessions import connected, echo, never, options, soon
 
 from claudewire.approvals import PermissionRequest, PermissionResult
 from claudewire.errors import TurnError, TurnStalled
@@ -254,12 +254,8 @@ async def test_pending_permission_is_no_stall_but_the_tool_may_be() -> None:
 
 
 async def test_pending_permission_may_have_a_limit() -> None:
-    async def decide(request: PermissionRequest) -> PermissionResult:
-        await anyio.sleep_forever()
-        raise AssertionError
-
     patience = replace(LIMITS, approver=LIMITS.tool)
-    async with watched(on_permission=decide, patience=patience) as (session, peer):
+    async with watched(on_permission=never, patience=patience) as (session, peer):
         events = session.events()
         session.send("hello")
         await peer.say(saying.tool_use("toolu_1"))

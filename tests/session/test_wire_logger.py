@@ -17,9 +17,7 @@ WIRE = "claudewire.wire"
 SECRET = "sk-ant-api03-1234567890"
 
 
-async def test_both_directions_and_stderr_are_logged(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_both_directions_and_stderr_are_logged(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG, WIRE)
     async with simulated(echo, faults=[StderrFlood(size=10, at=2)]) as claude:
         await claude.send("Hello")
@@ -31,9 +29,7 @@ async def test_both_directions_and_stderr_are_logged(
     assert {it.levelno for it in caplog.records if it.name == WIRE} == {logging.DEBUG}
 
 
-async def test_level_of_the_log_may_change_at_any_time(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_level_of_the_log_may_change_at_any_time(caplog: pytest.LogCaptureFixture) -> None:
     async with simulated(echo) as claude:
         caplog.set_level(logging.INFO, WIRE)
         await claude.send("apples")
@@ -45,9 +41,7 @@ async def test_level_of_the_log_may_change_at_any_time(
     assert "pears" in logged
 
 
-async def test_same_secret_has_the_same_placeholder(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_same_secret_has_the_same_placeholder(caplog: pytest.LogCaptureFixture) -> None:
     async def repeat(chat: Chat) -> None:
         await chat.say(chat.text)
 
@@ -60,9 +54,7 @@ async def test_same_secret_has_the_same_placeholder(
     assert all("Is <key-1> a key?" in line for line in said)
 
 
-def test_long_line_is_cut_after_redaction(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_long_line_is_cut_after_redaction(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG, WIRE)
     edge = "x" * (LINE - len(SECRET) + 5)
     WireLogger("s").stderr(f"{edge} {SECRET} {'y' * LINE}")

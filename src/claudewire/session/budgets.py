@@ -44,11 +44,7 @@ class BudgetGuard:
         self._watch.leave()
 
     def check_spent(self) -> None:
-        """Check that no budget of the session is used up, perhaps by other sessions.
-
-        Raises:
-            BudgetExceeded: one is.
-        """
+        """Raise if a budget of the session is used up, perhaps by other sessions."""
         if self._spent is None and (alert := self._watch.exhausted()) is not None:
             self._spent = BudgetExceeded(str(alert), advice=OTHER_BUDGET)
         if self._spent is not None:

@@ -27,7 +27,6 @@ class Capabilities:
 
     Attributes:
         version: its version, as far as it shows; empty otherwise.
-        takes_cancel: requests can be withdrawn.
         names_prompts: its `init` messages name the prompts of their turn.
         takes_context: it adds messages to the conversation without a turn.
     """
@@ -48,11 +47,7 @@ class Capabilities:
         return not self.version or not lacks_request(self.version, request)
 
     def check(self, body: RequestBody[Any], evidence: Callable[[], Evidence]) -> None:
-        """Refuse a request that the CLI does not know, if it would not say so.
-
-        Raises:
-            UnsupportedRequest: it does not know it.
-        """
+        """Refuse a request that the CLI does not know, if it would not say so."""
         name = name_of(body)
         if not self.knows(name):
             raise UnsupportedRequest(

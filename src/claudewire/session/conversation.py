@@ -88,7 +88,6 @@ class Conversation:
     """The unfinished turns of a session.
 
     Attributes:
-        current: the running turn, if known.
         reports_progress: whether the CLI reports which prompt it works on.
         names_prompts: whether each `init` of the CLI is known to name the prompts of its turn.
         ending: the end of a turn if the CLI says no more of it.
@@ -155,11 +154,7 @@ class Conversation:
     # --- sending ---------------------------------------------------------------------------------
 
     def hold(self, turn: AnyTurn) -> None:
-        """Put a turn at the end of the queue.
-
-        Raises:
-            LocalProtocolError: a turn with the same uuid is not over.
-        """
+        """Put a turn at the end of the queue; its uuid must not be in flight."""
         if turn.uuid in self._held or turn.uuid in self._sent:
             raise LocalProtocolError(f"A prompt with the uuid {turn.uuid!r} is not over yet")
         self._held[turn.uuid] = turn
@@ -329,7 +324,6 @@ class Conversation:
         return turn
 
     def _go_on(self) -> None:
-        """Note that the CLI is not idle."""
         self._is_idle = False
         if self.ending is not None and self.ending.left_open:
             self.ending = None
@@ -406,7 +400,6 @@ class Conversation:
         turn._finish(result, merged=merged)
 
     def _leave(self, turn: AnyTurn) -> None:
-        """Go on without a turn that ends."""
         if turn is self.current:
             self._flush_deferred(turn)
             self.current = None

@@ -108,11 +108,7 @@ _CONTROL = frozenset({Request, Answer, Failure, Cancel})
 
 
 class Core:
-    """The state of one session, which it refers to weakly.
-
-    Raises:
-        OptionsError: a handler, a tool or the output type is invalid.
-    """
+    """The state of one session, which it refers to weakly."""
 
     def __init__(
         self,
@@ -337,11 +333,7 @@ class Core:
             self.send_queued()
 
     def check(self) -> Link:
-        """Return the link to the CLI.
-
-        Raises:
-            Error: there is none; this is the original reason.
-        """
+        """Return the link to the CLI, or raise the original reason why there is none."""
         if self.failure is not None:
             raise without_traceback(self.failure)
         self.home.check()
@@ -352,11 +344,7 @@ class Core:
         return self.link
 
     def check_sending(self) -> None:
-        """Check that prompts can be sent now, or after the start of a CLI.
-
-        Raises:
-            Error: the session is closed or has failed, or a budget is used up.
-        """
+        """Check that prompts can be sent now, or after the start of a CLI."""
         has_failed = self.failure is not None and not self.restarting
         if self.state is not SessionState.STARTING or has_failed:
             self.check()
@@ -403,11 +391,6 @@ class Core:
         raise reason from reason.__cause__  # not from an exception that is being handled
 
     def _check_not_closed(self) -> None:
-        """Refuse to start a CLI.
-
-        Raises:
-            SessionClosed: the application has closed the session.
-        """
         if self.is_final:
             text = "The session was closed" if self.is_dead else "The session is closing"
             raise SessionClosed(text, advice=OPEN_ANOTHER)
@@ -446,11 +429,7 @@ class Core:
             self.link.close(now=True)
 
     async def until_idle(self, *, with_tasks: bool) -> None:
-        """Wait until there is no turn, unsolicited or not, and perhaps no task either.
-
-        Raises:
-            Error: the session fails meanwhile.
-        """
+        """Wait until there is no turn, unsolicited or not, and perhaps no task either."""
         self.home.check()
 
         def is_idle() -> bool:

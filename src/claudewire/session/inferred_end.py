@@ -60,7 +60,6 @@ class InferredEnd(Struct, frozen=True, eq=False):
     """The end of a turn, unless the CLI says more of it.
 
     Attributes:
-        turn: the turn.
         outcome: its result or error; None to go on without waiting for its end.
         within: the seconds of silence that end it.
         is_certain: output only delays the end. Otherwise output shows that the turn goes on.

@@ -77,8 +77,6 @@ class InterruptReceipt(Struct, Generic[TurnT], frozen=True):
 
 
 class _Interruption:
-    """One interrupt in progress."""
-
     def __init__(self, core: Core, turn: AnyTurn | None, queued: Queued = "keep") -> None:
         self.core = core
         self.turn = turn
@@ -88,7 +86,6 @@ class _Interruption:
         self.acknowledged = False
 
     async def run(self, timeout: float | None, escalation: Escalation | None) -> InterruptReceipt:
-        """Interrupt, perhaps with stronger and stronger means."""
         self.link = self.core.check()
         if self.queued == "cancel":
             self.core.conversation.drop_held(TurnCancelled("Dropped by an interrupt"))

@@ -116,8 +116,6 @@ def name_of(body: object) -> str:
 
 
 class _Asked:
-    """A request to the CLI in flight."""
-
     def __init__(self, since: float) -> None:
         self.since = since
         self.settled = anyio.Event()
@@ -134,13 +132,11 @@ class Link:
 
     Attributes:
         status: the exit status of the process, negative for a signal.
-        failure: the exception that ended the link, if one did.
         may_withdraw: whether the CLI knows `control_cancel_request`.
         is_closing: set when the application asked for the end.
         input_broken: set if the CLI has closed its input.
         did_not_exit: set if the CLI did not exit although its output or input had ended.
         loop_ended: set if the event loop has ended before the link.
-        finished: set at the very end.
         last_progress: the time of the last output that shows progress, by the event loop's clock.
         last_sent: the time of the last prompt or answer.
     """
@@ -219,11 +215,7 @@ class Link:
         self._start_task(object(), function, "claudewire task")
 
     def post(self, event: Event) -> None:
-        """Send something. It is written in the order of these calls, as soon as the CLI takes it.
-
-        Raises:
-            LocalProtocolError: the protocol does not allow it now.
-        """
+        """Send something: it is written in the order of these calls, once the CLI takes it."""
         data = self.connection.send(event)
         if not data:
             return
@@ -235,14 +227,7 @@ class Link:
             self._wire_log.sent(data)
 
     async def ask(self, body: RequestBody[AnswerT], *, timeout: float | None) -> AnswerT:
-        """Send a request and wait for its answer. A caller that is cancelled withdraws it.
-
-        Raises:
-            RequestTimeout: there was no answer in time.
-            UnsupportedRequest: the CLI does not know the request.
-            RequestError: the CLI refused.
-            TransportClosed: the CLI has exited without an answer.
-        """
+        """Send a request and wait for its answer. A caller that is cancelled withdraws it."""
         name = name_of(body)
         if not self.is_open:
             raise TransportClosed(f"The CLI has exited and cannot answer {name!r}")
@@ -290,8 +275,7 @@ class Link:
     def close(self, *, now: bool = False) -> None:
         """Begin the end: input is closed, output read to its end, the process ended.
 
-        Args:
-            now: do not give the CLI time to exit by itself.
+        `now` gives the CLI no time to exit by itself.
         """
         self.is_closing = True
         self._hurry = self._hurry or now

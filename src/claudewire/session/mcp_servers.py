@@ -28,12 +28,7 @@ SET = "mcp_set_servers"
 
 
 class Servers:
-    """The servers of one session.
-
-    Raises:
-        OptionsError: a function cannot be a tool, something is not a server, or two servers have
-            the same name.
-    """
+    """The servers of one session. Their names must differ."""
 
     def __init__(self, core: Core, session: Callable[[], Session | None]) -> None:
         self._core = core
@@ -61,11 +56,7 @@ class Servers:
         return [name for name in self._hosted if name not in self._off]
 
     async def restore(self) -> None:
-        """Add the servers to a new CLI that were added to the one before it.
-
-        Raises:
-            RequestError: the CLI does not take them.
-        """
+        """Add the servers to a new CLI that were added to the one before it."""
         if self._added:
             await self._set_servers()
 
@@ -114,7 +105,6 @@ class Servers:
             return called
 
     def _register(self, server: object, name: str | None) -> str:
-        """Note a server, and return its name."""
         if isinstance(server, Mapping | msgspec.Struct):
             if not name:
                 raise ValueError("A server outside this process needs a name")
@@ -198,7 +188,6 @@ class Servers:
 
 
 def _hosted(options: Options) -> dict[str, Any]:
-    """Return the servers in this process by name."""
     hosted = hosted_servers(options)
     if not hosted and not options.tools:
         return {}

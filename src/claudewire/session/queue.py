@@ -20,11 +20,7 @@ _FAIRNESS = 256
 
 
 class HomeThread:
-    """The thread of the event loop that a session runs in.
-
-    Attributes:
-        id: the thread; None before the session was started.
-    """
+    """The thread of the event loop that a session runs in; its id is None before the start."""
 
     __slots__ = ("id",)
 
@@ -32,11 +28,7 @@ class HomeThread:
         self.id: int | None = None
 
     def check(self) -> None:
-        """Refuse a call from another thread, also from an event loop in it: it might never return.
-
-        Raises:
-            RuntimeError: the session was started in another thread.
-        """
+        """Refuse a call from another thread, or an event loop in it: it might never return."""
         if self.id is not None and threading.get_ident() != self.id:
             raise RuntimeError(
                 "The session belongs to the event loop of another thread. Use it there, for "

@@ -37,11 +37,7 @@ def _explain(options: Options, policy: object, *more_tools: str) -> dict[str, To
 
 
 def check_reachable(options: Options) -> None:
-    """Refuse a handler or a policy that the CLI would never ask.
-
-    Raises:
-        OptionsError: there is one.
-    """
+    """Refuse a handler or a policy that the CLI would never ask."""
     for reason in _why_unreachable(options):
         raise OptionsError(f"{reason}. Pass accept_shadowed=True if this is intended")
     denials = options.policy.deny if isinstance(options.policy, Policy) else ()

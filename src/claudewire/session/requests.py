@@ -45,11 +45,7 @@ _numbers = count(1)
 
 
 class RequestHandlers:
-    """The application's handlers, hooks and tools, which answer the requests of the CLI.
-
-    Raises:
-        OptionsError: a handler could never be called, or cannot be called with a request.
-    """
+    """The application's handlers, hooks and tools, which answer the requests of the CLI."""
 
     def __init__(self, core: Core, session: Callable[[], Session | None]) -> None:
         options = core.options
@@ -113,11 +109,7 @@ class RequestHandlers:
         return initialize_request(options, hooks=hooks, sdk_mcp_servers=names)
 
     def check(self, info: InitializeResult) -> None:
-        """Check that the CLI has taken the hooks and agents.
-
-        Raises:
-            CLIError: it has not.
-        """
+        """Check that the CLI has taken the hooks and agents."""
         if self._hooks is not None:
             self._hooks.check(info)
         if self._core.options.agents:

@@ -563,11 +563,7 @@ class Session(SessionFacts, Generic[OutputT]):
 
 
 def check_tasks(tasks: object) -> None:
-    """Check the choice for background tasks.
-
-    Raises:
-        OptionsError: there is no such choice.
-    """
+    """Refuse an unknown choice for background tasks."""
     if tasks not in get_args(TasksAtEnd):
         raise OptionsError(f"tasks is one of wait, ignore, cancel, not {tasks!r}")
 

@@ -243,11 +243,7 @@ class _View(AsyncOnly, Generic[ItemT]):
 
 
 class UnreadCounter:
-    """Counts the unread messages of all turns of a session.
-
-    Attributes:
-        queues: the queues of the turns and their readers. They are weak references.
-    """
+    """Counts the unread messages of all turns of a session; refers to the turns weakly."""
 
     def __init__(self, limit: UnreadLimit, on_limit: Callable[[int], None]) -> None:
         self.queues: weakref.WeakSet[ItemQueue[Message]] = weakref.WeakSet()
@@ -511,13 +507,11 @@ class Turn(TurnReader, Generic[OutputT]):
     # --- called by the session -------------------------------------------------------------------
 
     def _begin(self) -> None:
-        """Note that the CLI works on it."""
         if not self.is_over:
             self.state = TurnState.RUNNING
             self.started.set()
 
     def _push(self, message: Any) -> None:
-        """Add a message."""
         unread = self._core.unread
         self._log.add(message)
         self._queue.put(message)
@@ -529,7 +523,6 @@ class Turn(TurnReader, Generic[OutputT]):
             unread.look()
 
     def _finish(self, result: ResultMessage, *, merged: bool = False) -> None:
-        """End it with its result."""
         if self.is_over:
             return
         self._push(result)
@@ -555,7 +548,6 @@ class Turn(TurnReader, Generic[OutputT]):
         self._final_error = self._final_error or error
 
     def _fail(self, error: Error) -> None:
-        """End it without a result."""
         if not self.is_over:
             self._error = self._final_error or error
             self._end(TurnState.CANCELLED if isinstance(error, TurnCancelled) else TurnState.FAILED)

@@ -94,9 +94,6 @@ class Portal:
         """Run a coroutine function in the event loop, and wait for its result.
 
         An exception in the waiting thread, such as KeyboardInterrupt, cancels the coroutine.
-
-        Raises:
-            SessionClosed: the event loop has ended.
         """
         return self.call_within(None, function, *args, **kwargs)
 
@@ -107,12 +104,7 @@ class Portal:
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> ResultT:
-        """Like `call`, with a time limit.
-
-        Raises:
-            TimeoutError: it took longer, and was cancelled.
-            SessionClosed: the event loop has ended.
-        """
+        """Like `call`, with a time limit: a call that takes longer is cancelled."""
 
         async def run() -> ResultT | _Raised:
             try:

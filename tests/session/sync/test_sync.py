@@ -27,10 +27,7 @@ from tests.helpers.sessions import echo, options
 import claudewire
 from claudewire import sync
 from claudewire.approvals import PermissionRequest, PermissionResult
-from claudewire.errors import (
-    OptionsError,
-    SessionClosed,
-)
+from claudewire.errors import OptionsError, SessionClosed
 from claudewire.session import SessionState, StateChanged, TurnStarted, TurnState
 from claudewire.session import pool as async_pool
 from claudewire.session import session as async_session
@@ -470,9 +467,7 @@ def test_all_sessions_share_one_thread() -> None:
 
 
 @pytest.mark.parametrize("kind", [SystemExit, KeyboardInterrupt])
-def test_system_exit_in_a_call_ends_no_event_loop(
-    kind: type[BaseException],
-) -> None:
+def test_system_exit_in_a_call_ends_no_event_loop(kind: type[BaseException]) -> None:
     async def connect(launch: Launch) -> Transport:
         raise kind("enough")
 
