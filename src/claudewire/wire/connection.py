@@ -255,7 +255,13 @@ class Connection:
         Raises:
             LocalProtocolError: it must not be sent now. Nothing has changed then.
         """
-        kind = self._check(event)
+        kind, state = self._kind_of(event), self._state[self.role]
+        if kind not in TRANSITIONS[self.role][state]:
+            raise LocalProtocolError(
+                f"{kind.value} must not be sent by the {self.role.value} when it is {state.value}"
+            )
+        if kind in NEEDS_A_LISTENER and self._state[self._peer] is State.ENDED:
+            raise LocalProtocolError(f"{kind.value} has no receiver: the peer has ended")
         if isinstance(event, Answer | Failure):
             data = self._send_answer(event)
         elif isinstance(event, Request):
@@ -281,18 +287,6 @@ class Connection:
         kind = self._kind_of(Cancel(id=id))
         del self._asked[id]
         self._move(self.role, kind)
-
-    def _check(self, event: Event) -> Kind:
-        """Return the kind of an event that may be sent now."""
-        kind = self._kind_of(event)
-        state = self._state[self.role]
-        if kind not in TRANSITIONS[self.role][state]:
-            raise LocalProtocolError(
-                f"{kind.value} must not be sent by the {self.role.value} when it is {state.value}"
-            )
-        if kind in NEEDS_A_LISTENER and self._state[self._peer] is State.ENDED:
-            raise LocalProtocolError(f"{kind.value} has no receiver: the peer has ended")
-        return kind
 
     def _kind_of(self, event: Event) -> Kind:
         if isinstance(event, Answer | Failure):
