@@ -47,7 +47,7 @@ class BudgetGuard:
         """Check that no budget of the session is used up, perhaps by other sessions.
 
         Raises:
-            BudgetExceeded: one is.
+            BudgetExceeded: a budget is used up.
         """
         if self._spent is None and (alert := self._watch.exhausted()) is not None:
             self._spent = BudgetExceeded(str(alert), advice=OTHER_BUDGET)
