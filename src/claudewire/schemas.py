@@ -176,7 +176,7 @@ def _has_struct(hint: Any) -> bool:
 
 
 def _converted_by_msgspec(hint: Any) -> Any:
-    """Return the type for pydantic: with a Struct in it, one that msgspec converts."""
+    """Return the type for pydantic; msgspec converts a type that contains a Struct."""
     if not _has_struct(hint):
         return hint
     return Annotated[Any, PlainValidator(partial(_convert_by_msgspec, hint))]

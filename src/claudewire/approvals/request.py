@@ -225,7 +225,7 @@ class ApprovalRequest(Generic[AnswerT]):
         return True
 
     def _on_end(self, callback: Callable[[], object]) -> None:
-        """Call a function when the request ends, in any thread; now if it has."""
+        """Call a function when the request ends, in any thread; at once if it has ended."""
         with self._lock:
             if self.state is WAITING:
                 self._callbacks.append(callback)

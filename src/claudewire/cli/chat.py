@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 _KEYS = (
     "Enter sends, Alt-Enter begins a new line, Tab completes /commands and @files. Ctrl-C "
-    "interrupts, twice ends the session, a third time kills it; Ctrl-D leaves."
+    "interrupts, a second one ends the session, a third kills it; Ctrl-D leaves."
 )
 
 

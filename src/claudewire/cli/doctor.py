@@ -47,9 +47,10 @@ from .text import counted, safe
 def command(cli: str | None, cwd: str | None, no_start: bool, verbose: bool, as_json: bool) -> int:
     """Check that sessions work on this machine.
 
-    The command starts the CLI with its own configuration and a scripted model on this machine: that
-    spends nothing, and neither uses nor changes your configuration. For a turn of the real model,
-    use `claudewire run`. Exit status: 0 without a problem, 1 with one, 7 without CLI.
+    The command starts the CLI with an empty configuration and a scripted model on this machine:
+    that costs nothing, and neither uses nor changes your configuration. For a turn with the real
+    model, use `claudewire run`. Exit status: 0 if all is well, 1 if there is a problem,
+    7 if there is no CLI.
     """
     checks: list[Check] = []
     console, folder = stdout(), Path(cwd or ".").absolute()
@@ -338,7 +339,7 @@ def _options(cli: str | None, folder: str, url: str, calls: list[str]) -> Option
 
 
 async def _handshake(options: Options) -> list[Check]:
-    """Hold the trial session, and time its start."""
+    """Run the trial session, and time its start."""
     began = time.monotonic()
     try:
         with anyio.fail_after(_LONGEST):

@@ -56,15 +56,15 @@ _FILE = click.argument("file", type=click.Path(dir_okay=False, allow_dash=True))
 _PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 _RECORD = """\
-Run CMD, a claude CLI, and record it and the program that started this command.
+Run CMD, a claude CLI, and record its traffic with the program that started this command.
 
 \b
-Everything passes through unchanged, also signals and the exit status:
+Everything passes through unchanged, including signals and the exit status:
   claudewire record -o talk.jsonl -- claude -p --output-format stream-json ...
-For an SDK that takes the path of its CLI, write a program:
+For an SDK that takes the path of its CLI, write a wrapper program:
   claudewire record -o talks/ --script ./claude-recorded -- claude
 
-The command overwrites no file: the next recording gets a number.
+Existing files are never overwritten: the next recording gets a number.
 """
 
 
@@ -74,7 +74,7 @@ The command overwrites no file: the next recording gets a number.
     options_metavar="[OPTIONS] --",
 )
 @click.argument("words", nargs=-1, required=True, type=click.UNPROCESSED, metavar="CMD...")
-@click.option("-o", "--output", metavar="PATH", help="A file, or a folder for one file each time.")
+@click.option("-o", "--output", metavar="PATH", help="A file, or a folder for a new file per run.")
 @click.option("--keep-secrets", is_flag=True, help="Keep keys and tokens.")
 @click.option("--script", metavar="PATH", help="Write a program that records; run nothing.")
 def record(
@@ -189,9 +189,9 @@ def _write_script(path: str, words: Sequence[str]) -> None:
 def show(file: str, html: str | None, **given: Any) -> None:
     """Show the recording FILE as a timeline of both directions.
 
-    → is what the application sent, ← what the CLI wrote, ! its stderr. At the end of a line is how
-    long this answer took, and !1 if the linter has one finding in it. FILE can also be the output
-    of `claude -p --output-format stream-json`.
+    → marks what the application sent, ← what the CLI wrote, ! its stderr. A line ends with the time
+    that its answer took, and with !1 if the linter has one finding in it. FILE can also be the
+    output of `claude -p --output-format stream-json`.
     """
     timeline = Timeline.of(read(file))
     if html == "-":
@@ -318,7 +318,7 @@ def diff(before: str, after: str, values: bool) -> int:
     """Compare the recordings BEFORE and AFTER.
 
     The command compares the kinds of lines and their fields, their order, and their values. Ids may
-    differ if they refer to the same things. Exit status: 0 without a difference, 1 with one.
+    differ if they refer to the same things. Exit status: 0 if they are the same, 1 if they differ.
     """
     comparison, console = compare(read(before), read(after)), stdout()
     lines = _differences(comparison, values=values)
@@ -389,12 +389,13 @@ class LintReport(msgspec.Struct, frozen=True, kw_only=True):
 
 @click.command("lint")
 @_FILE
-@click.option("--strict", is_flag=True, help="Fail also for outdated and suspicious lines.")
+@click.option("--strict", is_flag=True, help="Also fail on outdated and suspicious lines.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def check(file: str, strict: bool, as_json: bool) -> int:
-    """Check FILE line by line for errors, outdated and suspicious lines; - for stdin.
+    """Check FILE line by line for errors, outdated and suspicious lines; - reads stdin.
 
-    FILE is a recording, or lines that the CLI wrote. Exit status: 0 without an error, 1 with one.
+    FILE is a recording, or lines that the CLI wrote. Exit status: 0 if there is no error, 1 if
+    there is one.
     """
     content = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
     findings = lint(content)

@@ -57,7 +57,7 @@ def command(prompt: tuple[str, ...], **given: Any) -> int:
     """Run one task. A `-` in PROMPT is replaced by stdin.
 
     The answer goes to stdout, everything else to stderr. On a terminal the command asks you before
-    the CLI does anything that no rule allows; elsewhere it denies that.
+    the CLI does anything that no rule allows; elsewhere it denies such actions.
     """
     form = _form_of(given)
     try:

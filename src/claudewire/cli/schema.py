@@ -33,11 +33,11 @@ PRINTED: dict[str, Any] = {
 @click.argument("name", required=False)
 @click.option("--list", "listed", is_flag=True, help="Print all names.")
 def command(name: str | None, listed: bool) -> None:
-    """Print the JSON Schema of a line of the wire, or of NAME alone.
+    """Print the JSON Schema of a line on the wire, or of NAME alone.
 
     NAME is a class of claudewire.wire such as ResultMessage, or its name on the wire: a type
-    (result), a system message (system/init), a control request (can_use_tool). The name of a
-    command with its option, such as "run --json", stands for its output.
+    (result), a system message (system/init), a control request (can_use_tool). NAME can also be a
+    command with its option, such as "run --json", for the schema of its output.
     """
     names = _names()
     if listed:

@@ -207,7 +207,7 @@ def search_sessions(
 @command.command("export", short_help="Write a conversation to a file.")
 @click.argument("id")
 @click.argument("file")
-@click.option("--format", "format", type=_FORMATS, help="The format, if not by the name of FILE.")
+@click.option("--format", "format", type=_FORMATS, help="The format; default: by the name of FILE.")
 @click.option("--keep-secrets", is_flag=True, help="Keep secrets, addresses and names.")
 @click.option("--no-tool-output", is_flag=True, help="Leave tool results out.")
 @click.pass_context

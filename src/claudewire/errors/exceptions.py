@@ -249,8 +249,8 @@ class OutputError(TurnError):
     """The turn has no output of the requested type.
 
     Attributes:
-        text: the text of the model instead.
-        value: the output as it came, if any.
+        text: the text that the model gave instead.
+        value: the output as received, if any.
         problem: the reason why it is not of the type.
     """
 

@@ -228,7 +228,7 @@ class StreamRedactor:
         return self._redactor(line)
 
     def _piece(self, line: str) -> str | None:
-        """Redact a piece of a block that the model writes; None if the line is none."""
+        """Redact a piece of a block that the model writes; None if the line is not one."""
         message = _decoded(line)
         try:
             event = message["event"]

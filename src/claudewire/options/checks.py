@@ -116,7 +116,7 @@ def checked(name: str, value: Any, kind: Any, *, least: int | None = None) -> An
 
 
 def _fits(value: Any, arm: Any) -> bool:
-    """Tell whether a value has a type, without a look at its parts."""
+    """Return whether a value has a type, without checking its parts."""
     origin = get_origin(arm) or arm
     if origin is Literal:
         return isinstance(value, str) and value in get_args(arm)
@@ -141,7 +141,7 @@ def _expected(arms: Sequence[Any]) -> str:
 
 
 def _hint(value: Any, arms: Sequence[Any]) -> str:
-    """Guess the intended value: a word with a similar spelling, or a list of the value."""
+    """Guess the intended value: a similarly spelt word, or the value in a list."""
     if not isinstance(value, str):
         return ""
     words = [word for arm in arms if get_origin(arm) is Literal for word in get_args(arm)]

@@ -231,7 +231,7 @@ def _makes_links(words: Words) -> bool:
 
 
 def _depends_on_directory(words: Words, where: str) -> bool:
-    """Whether another program may be run if the directory is another one."""
+    """Whether a different directory may make this command run a different program."""
     program = unwrapped(words)[0]
     name = basename(program)
     relative = "/" in program.text and program.text[0] not in "/~"

@@ -100,7 +100,7 @@ class Rule:
 
     @property
     def domain(self) -> str | None:
-        """The host, of a rule for the web."""
+        """The host of a web rule."""
         name, _, host = (self.content or "").partition("domain:")
         is_host = facts(self.tool).kind == "fetch" and self.content and not name
         return host.strip() if is_host else None
@@ -131,7 +131,7 @@ class Rule:
         return "__" not in rest and not rest.startswith("_")
 
     def matches_parameter(self, given: Mapping[str, Any]) -> bool:
-        """Whether a field of the input has its value."""
+        """Whether the input has the value that the rule requires for a field."""
         if self.parameter is None or self.parameter[0] not in given:
             return False
         value = given[self.parameter[0]]

@@ -164,7 +164,7 @@ class Line:
                 step.doing.written |= writes and redirect.target.text not in HARMLESS_TARGETS
 
     def _with_head(self, word: Word, script: Script) -> Word:
-        """Note with what a variable of a loop certainly begins."""
+        """Add the prefix that all values of a loop variable share."""
         values = self._loop(word, script)
         heads = [it.text if it.static else it.head for it in values]
         if values and all(head and head[0] != "-" for head in heads):

@@ -227,7 +227,7 @@ def leaves(
     path: str = "$",
     name: str = "",
 ) -> Iterator[Leaf]:
-    """Yield all values in JSON that have no others in them; `label` names the items of lists."""
+    """Yield the leaf values of JSON; `label` names the items of lists."""
     inner: list[tuple[str, str, Any]] = []
     if isinstance(value, dict):
         inner = [(f"{path}.{key}", key, it) for key, it in value.items()]

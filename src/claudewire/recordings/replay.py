@@ -45,7 +45,7 @@ MOST_SHOWN = 5
 
 
 class ReplayMismatch(Error):
-    """The application sent another line than when the recording was made.
+    """The application sent a line that differs from the recording.
 
     Attributes:
         number: the line of the recording; None if it ended before.

@@ -289,7 +289,7 @@ def _would_be_hit(core: Core, turn: AnyTurn) -> bool:
 
 
 async def withdraw(core: Core, turn: AnyTurn) -> bool:
-    """Take a prompt back that the CLI has not begun with; return whether it was taken back."""
+    """Withdraw a prompt that the CLI has not begun; return whether that succeeded."""
     if turn.state is TurnState.SENT:
         seconds = core.options.timeouts.request
         try:

@@ -501,9 +501,9 @@ class Session(SessionFacts, Generic[OutputT]):
     ) -> InterruptReceipt:
         """Stop the running turn, and wait until it has stopped or the time is over.
 
-        It works at any time: before the turn has begun, during a tool, while a permission is
-        pending. Queued prompts stay queued, unless `queued` is `cancel`. Another turn may be
-        running by the time of the call: `Turn.interrupt` stops a certain one, and no other.
+        It works at any time: before the turn has begun, while a tool is running, while a
+        permission is pending. Queued prompts stay queued, unless `queued` is `cancel`. Another turn
+        may be running by the time of the call: `Turn.interrupt` stops a certain one, and no other.
 
         If the CLI acknowledges the interrupt but the turn does not end in time, nothing is raised:
         the receipt has `result=None`, and the turn goes on.
@@ -653,15 +653,16 @@ async def run(
         prompt: text, or a list of text, images and documents.
         options: the options; the defaults if not given.
         output: the type of the output; `reply.output` is then of that type.
-        tasks: background tasks that are still running then: `wait` for them (up to ten minutes,
-            then stop them), `ignore` them, so that they end with the CLI, or `cancel` them.
+        tasks: what to do with background tasks that outlast the reply: `wait` for them (up to ten
+            minutes, then stop them), `ignore` them, so that they end with the CLI, or `cancel`
+            them.
         transport: a transport in place of a process, or a function that makes one.
         changes: single options, instead of those in `options`.
 
     Raises:
         OptionsError: an option is not valid.
         CLIError: the CLI was not found, or has exited.
-        OutputError: the output is not of the type that was asked for.
+        OutputError: the output is not of the requested type.
     """
     check_tasks(tasks)
     to_content(prompt)  # before a CLI is started for it

@@ -212,7 +212,7 @@ class TextPieces:
         return ()
 
     def _missing(self, whole: str) -> str:
-        """Return the part of a whole message that did not come in pieces before."""
+        """Return the part of a whole message that has not already come in pieces."""
         block = "".join(self._block)
         streamed = self._before + block
         self._before, self._block = "", []
@@ -422,8 +422,8 @@ class Turn(TurnReader, Generic[OutputT]):
                 ...
 
         Any number of them read independently of each other, while the turn runs and after it.
-        Complete messages come whole, without their pieces; the unfinished message comes with its
-        pieces so far, and from then on everything that the turn itself yields. Unread messages of
+        Complete messages come whole, not in pieces; the unfinished message comes with its pieces
+        so far, and from then on everything that the turn itself yields. Unread messages of
         a reader count, too.
         """
         queue: ItemQueue[Message] = ItemQueue(self._core.home)
@@ -457,10 +457,10 @@ class Turn(TurnReader, Generic[OutputT]):
         return self._reply
 
     async def cancel(self) -> bool:
-        """Take the prompt back, if the CLI has not begun with it.
+        """Withdraw the prompt if the CLI has not begun it.
 
         Returns:
-            whether it was taken back. `interrupt` stops a running turn.
+            whether it was withdrawn. `interrupt` stops a running turn.
         """
         if self.is_over or self.prompt is None:
             return self.state is TurnState.CANCELLED

@@ -193,7 +193,7 @@ class Engine(ABC):
         self.send(kind(**{**self.session.stamp(), **fields}))
 
     def say_last(self, stop_reason: str | None = None) -> bool:
-        """Send the message that was held back because it may end the turn; return if there was one.
+        """Send the message held back because it may end the turn; return whether there was one.
 
         Args:
             stop_reason: why the model stopped after it; None if the model goes on.
@@ -416,7 +416,7 @@ class Engine(ABC):
         self._exit_when_done()
 
     def hold(self) -> None:
-        """Begin no turn until `release` was called as often."""
+        """Begin no turn until `release` has been called as often as `hold`."""
         self._holds += 1
 
     def release(self) -> None:

@@ -215,7 +215,7 @@ class HalfLine(AtFrame, tag="half-line"):
 
 
 class Silence(FromFrame, tag="silence"):
-    """All further output is missing, but the process lives on: finds waiting without a timeout.
+    """The CLI writes nothing more, but lives on: finds code that waits without a timeout.
 
     It still reads its stdin, but does not exit at its end.
     """
@@ -226,7 +226,7 @@ class Silence(FromFrame, tag="silence"):
 
 
 class StderrFlood(AtFrame, tag="stderr-flood"):
-    """Much is written to stderr: finds code that does not read it, so that the CLI blocks."""
+    """The CLI writes a lot to stderr: finds code that does not read it, so that the CLI blocks."""
 
     size: int = 1_000_000
 
@@ -261,7 +261,7 @@ class KilledBy(AtFrame, tag="kill"):
 
 
 class EOFWithoutExit(FromFrame, tag="eof-without-exit"):
-    """Stdout is closed in place of a frame, but the CLI lives on: finds waiting for its exit.
+    """Stdout closes in place of a frame, but the CLI lives on: finds code that waits for its exit.
 
     It still reads its stdin, but does not exit at its end.
     """
@@ -287,7 +287,7 @@ class IgnoreSIGTERM(AtFrame, tag="ignore-sigterm", kw_only=True):
 
 
 class Grandchild(AtFrame, tag="grandchild"):
-    """A process keeps stdout open after the CLI's exit: finds reading to the end without a limit.
+    """A process keeps stdout open after the CLI's exit: finds code that reads on forever.
 
     Its process id is written to stderr: `claudewire-sim: grandchild 1234`. In memory there is no
     such process, but stdout stays open as long.
@@ -300,7 +300,7 @@ class Grandchild(AtFrame, tag="grandchild"):
 
 
 class LeftoverShell(AtFrame, tag="leftover-shell"):
-    """A tool's shell, in a separate session, outlives the CLI: finds ending only its group.
+    """A tool's shell, in a separate session, outlives the CLI: finds code that ends only its group.
 
     Real CLIs leave them when they are killed. Its process id is written to stderr:
     `claudewire-sim: shell 1234`. In memory there is no such process.
@@ -363,7 +363,7 @@ def _is_answer(frame: bytes) -> bool:
 
 
 class LateAnswers(FromFrame, tag="late-answers"):
-    """Answers are late and overtaken: finds code that takes the next frame for the answer.
+    """Answers come late, after newer frames: finds code that takes the next frame for the answer.
 
     Answers that are still held back when the CLI exits are written just before.
 
@@ -472,7 +472,7 @@ class UnsolicitedTurn(AtFrame, tag="unsolicited-turn"):
 
 
 class ResultWithoutTurn(AtFrame, tag="result-without-turn"):
-    """A result without a turn comes before a frame, as when a resume fails: finds miscounting."""
+    """A result without a turn comes before a frame, as when a resume fails: finds miscounts."""
 
     def alter(self, frame: bytes) -> list[Action]:
         result = bare_result(self._engine.session, errors=["A result without a turn"])

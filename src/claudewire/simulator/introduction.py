@@ -67,7 +67,7 @@ def named_prompts(
 
 
 def welcome(engine: Engine) -> wire.InitializeResult:
-    """Describe the session as far as the version does."""
+    """Describe the session, with the fields that the version has."""
     session = engine.session
     configured = session.configuration
     commands = [

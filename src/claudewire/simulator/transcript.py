@@ -107,7 +107,7 @@ class Transcript:
         self._user(to_builtins(message.message), message.uuid, **fields)
 
     def command(self, name: str, arguments: str, *, is_new: bool = False) -> None:
-        """Keep that a command of the CLI itself was called."""
+        """Record a call of one of the CLI's own commands."""
         spaces = "\n" + " " * 12
         called = (
             f"<command-name>/{name}</command-name>{spaces}<command-message>{name}"

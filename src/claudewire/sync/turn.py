@@ -196,7 +196,7 @@ class Turn(TurnReader, Generic[OutputT]):
             raise TimeoutError(text) from error
 
     def cancel(self) -> bool:
-        """Take the prompt back, if the CLI has not begun with it."""
+        """Withdraw the prompt if the CLI has not begun it."""
         return self._portal.call(self._turn.cancel)
 
     def interrupt(

@@ -298,7 +298,7 @@ class BudgetWatch:
 
         Args:
             ledger: the usage.
-            turn: the running turn, as the ledger knows it; None to leave out limits of a turn.
+            turn: the running turn, as the ledger knows it; None to skip limits per turn.
         """
         # Alerts about earlier turns are no longer needed.
         self._given = {key: of for key, of in self._given.items() if of is None or of == turn}

@@ -239,7 +239,7 @@ class HtmlWriter:
         return f"<section{id}>\n{article}\n{parts}</section>\n"
 
     def said(self, text: str) -> str:
-        """Write a text of the model."""
+        """Write text from the model."""
         return f'<article class="model">{self._markdown(text)}</article>\n'
 
     def thought(self, text: str) -> str:
@@ -248,7 +248,7 @@ class HtmlWriter:
         return f'<details class="thought">{summary}{self._markdown(text)}</details>\n'
 
     def note(self, text: str, detail: str) -> str:
-        """Write a note of the CLI."""
+        """Write a note from the CLI."""
         if not detail:
             return f'<p class="note"><span>{escape(text)}</span></p>\n'
         inside = f"<summary>{escape(text)}</summary><pre>{escape(detail)}</pre>"
@@ -356,7 +356,7 @@ class MarkdownWriter:
         return f"\n{'#' * min(depth + 2, 6)} {title}\n{text}{parts}"
 
     def said(self, text: str) -> str:
-        """Write a text of the model."""
+        """Write text from the model."""
         return f"\n**Claude**\n\n{text}\n"
 
     def thought(self, text: str) -> str:
@@ -364,7 +364,7 @@ class MarkdownWriter:
         return "\n" + _quoted(f"*Thinking*\n\n{text}")
 
     def note(self, text: str, detail: str) -> str:
-        """Write a note of the CLI."""
+        """Write a note from the CLI."""
         return "\n" + _quoted(f"*{one_line(text)}*" + (f"\n\n{detail}" if detail else ""))
 
     def picture(self, media_type: str, data: str) -> str:

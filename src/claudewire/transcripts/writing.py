@@ -248,7 +248,7 @@ def remove(main: Path, failed: str) -> None:
 
 
 def find_archived(id: str, archive: Path) -> list[Found]:
-    """Return a session in the archive from each project, the last changed first."""
+    """Return the archived sessions with this id, one per project, the last changed first."""
     here = find_sessions(archive)
     advice = "archived() returns the existing ones."
     whole = find_id(id, (it.id for it in here), "in the archive", advice)

@@ -67,7 +67,7 @@ async def spawn(
         user: the user that it runs as; this needs privileges.
 
     Raises:
-        OptionsError: the working directory, the user or an argument is not possible.
+        OptionsError: the working directory, the user or an argument is invalid.
         CLIError: it cannot be started; `cause` says why.
     """
     cleanup = [*launch.cleanup]

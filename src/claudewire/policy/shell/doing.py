@@ -71,7 +71,7 @@ class Doing:
         runs: whether it runs code of the project.
         written: whether it writes a file that may be run later.
         filters: whether it prints some lines of its input, and nothing else.
-        why: why it is not known what it does; empty if it is known.
+        why: why its effect is unknown; empty if it is known.
         code: whether this is because of code, which no rule with a wildcard excuses.
         place: the directory that it changes to.
     """

@@ -88,7 +88,7 @@ def _unreadable(text: str) -> str | None:
 
 
 def _joins_emoji(text: str, index: int) -> bool:
-    """Whether a zero-width joiner makes one picture of two, as in that of a family."""
+    """Whether a zero-width joiner merges two emoji into one, as in the family emoji."""
     before = text[:index].rstrip("\ufe0f\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff")[-1:]
     after = text[index + 1 : index + 2]
     return all(it and unicodedata.category(it) == "So" for it in (before, after))
@@ -500,7 +500,7 @@ class Parser:
     # --- scripts in scripts ---------------------------------------------------------------------
 
     def run(self) -> None:
-        """Read everything; what cannot be read becomes a doubt."""
+        """Parse the whole text; anything that cannot be parsed becomes a doubt."""
         try:
             self._read_list(frozenset())
             if self.char:
@@ -518,7 +518,7 @@ class Parser:
         self.take_over(inner)
 
     def _within(self, opening: str) -> None:
-        """Read a list up to the closing bracket. A here-document must not cross them."""
+        """Read a list up to the closing bracket. A here-document must not cross it."""
         if self.heredocs_due:
             raise Unreadable("has a here-document whose beginning is not clear")
         self.pos += len(opening)
@@ -720,7 +720,7 @@ class Parser:
         self.commands.append(Command(test, source=self.text[start : self.pos].strip()))
 
     def _read_body(self, *enders: str) -> str:
-        """Read a list that is not empty, and the word that ends it; give that word."""
+        """Read a non-empty list and the word that ends it; return that word."""
         if self._read_list(frozenset(enders)) == 0:
             raise Unreadable("has an empty block")
         word = self.peek_word()

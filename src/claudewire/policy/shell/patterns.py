@@ -135,7 +135,7 @@ def _folded(text: str, ignore_case: bool) -> str:
 
 
 def _ways_to_write(words: Words) -> dict[str, None]:
-    """Write a command as it was, without quotes, and without the directory of the program."""
+    """Return a command as written, without quotes, and also without its program's directory."""
     rest = "".join(f" {word.text}" for word in words[1:])
     names = (words[0].text, basename(words[0]))
     return dict.fromkeys((" ".join(word.raw for word in words), *(name + rest for name in names)))

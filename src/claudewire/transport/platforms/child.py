@@ -74,7 +74,7 @@ class Child:
         return self._released_at is not None
 
     def poll(self) -> bool:
-        """Say whether it has exited."""
+        """Return whether it has exited."""
         with self._lock:
             if not self._ended and self.is_ours and self.exited.has_exited():
                 self._ended = True
@@ -121,7 +121,7 @@ class Child:
     # --- processes that have left the group ------------------------------------------------------
 
     def note_descendants(self) -> None:
-        """Remember who has left the group: without a mark it cannot be found after the exit."""
+        """Note descendants outside the group: after the exit, unmarked ones cannot be found."""
         with self._lock:
             if self.is_ours and not self.poll():
                 self._look()

@@ -68,7 +68,7 @@ class ThreadWatcher:
         return self._socket.fileno()
 
     def has_exited(self) -> bool:
-        """Say whether it has exited."""
+        """Return whether the process has exited."""
         return self._done
 
     def close(self) -> None:

@@ -42,7 +42,7 @@ def process_table(without: Container[int | str] = ()) -> Table:
     Processes older than this one may be left out, and those in `without`.
 
     Raises:
-        OSError: that cannot be found out now, for example because no file descriptor is free.
+        OSError: the processes cannot be listed now, for example because no file descriptor is free.
     """
     found = _from_proc(without) if has_proc() else _from_ps()
     return {process.pid: process for process in found}

@@ -188,7 +188,7 @@ class ToolSearchToolResultBlock(_ServerToolResult, tag="tool_search_tool_result"
 
 
 class ServerToolResultBlock(_ServerToolResult, tag="advisor_tool_result"):
-    """The words of the advisor, a second model that the API asks."""
+    """The answer of the advisor, a second model that the API consults."""
 
 
 class ContainerUploadBlock(_Block, tag="container_upload"):

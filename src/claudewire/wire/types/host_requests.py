@@ -521,7 +521,7 @@ class PluginInfo(Record):
 
 
 class ReloadPluginsResult(Record):
-    """The offers of the session after its plugins were loaded again."""
+    """The commands, agents, plugins and servers after reloading the plugins."""
 
     commands: list[SlashCommand] | None = None
     agents: list[AgentInfo] | None = None

@@ -57,7 +57,7 @@ class UnclassifiedOrigin(Record, tag="unclassified", tag_field="kind"):
 
 
 class ObserverOrigin(Record, tag="observer", tag_field="kind", rename="camel"):
-    """An observer of the session said it."""
+    """The message comes from an observer of the session."""
 
     from_: str = msgspec.field(name="from")
     sender_task_id: str | None = None
@@ -92,7 +92,7 @@ MessageOrigin = (
 
 
 class AssistantMessage(Message, tag="assistant", kw_only=True):
-    """Text of the model, or a call of a tool.
+    """Text from the model, or a tool call.
 
     The CLI writes one line for each complete block: several lines may share a `message_id`, and
     only the last of them has the final usage.

@@ -248,7 +248,7 @@ class FailedFile(Record):
 
 
 class FilesPersistedMessage(SystemMessage, tag="files_persisted", kw_only=True):
-    """Uploading files is done."""
+    """Files have been uploaded."""
 
     files: list[PersistedFile] | None = None
     failed: list[FailedFile] | None = None
