@@ -334,7 +334,7 @@ def test_server_that_offers_claude_as_a_tool_asks(cage: Cage) -> None:
     assert answer["result"]["content"][0]["text"].strip() == "Hello, you said hi"
 
 
-WRAPPED = """
+SUBCOMMANDS = """
 from pyclaudecli import ClaudeCLI
 
 claude = ClaudeCLI()
@@ -342,13 +342,19 @@ print(claude.version())
 print(claude.prompt("hi").strip())
 print(claude.prompt_json("hi")["subtype"])
 print([message["type"] for message in claude.prompt_stream("hi")])
+print(claude.auth_status()["apiProvider"], claude.plugin_list(as_json=True), claude.list_agents())
+print(claude.mcp_list().strip(), claude.doctor().splitlines()[0])
 """
 
 
-def test_client_that_wraps_the_command_line_is_answered(cage: Cage) -> None:
-    out = run(cage, PIP / "python", script(cage, "ask.py", WRAPPED)).splitlines()
+def test_client_that_calls_subcommands_is_answered(cage: Cage) -> None:
+    out = run(cage, PIP / "python", script(cage, "ask.py", SUBCOMMANDS)).splitlines()
     assert out[0].startswith("2.1.325")
-    assert out[1:] == ["Hello, you said hi", "success", "['system', 'assistant', 'result']"]
+    assert out[1:4] == ["Hello, you said hi", "success", "['system', 'assistant', 'result']"]
+    assert out[4:] == ["firstParty [] []", f"{NO_SERVERS} Claude Code doctor"]
+
+
+NO_SERVERS = "No MCP servers configured. Use `claude mcp add` to add a server."
 
 
 # --- readers of transcripts -----------------------------------------------------------------------

@@ -236,7 +236,7 @@ async def stream(host: Host, name: str) -> None:
     reply = await turn
     assert parsed(reply.text, name) == {"text": "Hello, streamed world"}
     assert pieces[:3] == ["Hello, ", "streamed ", "world"]
-    assert "".join(pieces) == "Hello, streamed world" + reply.text
+    assert "".join(pieces) == f"Hello, streamed world\n\n{reply.text}"
 
 
 for _name, _documents in (("streaming", "002 004"), ("streaming_object", "002")):

@@ -22,6 +22,7 @@ from claudewire.wire import (
     RenameSession,
     SetColor,
     SetMaxThinkingTokens,
+    SetPermissionMode,
 )
 
 from .behaviour import alone, shared
@@ -60,7 +61,7 @@ async def set_model(stage: Stage) -> None:
 @shared("A mode that does not exist leaves the session as it is", ["Next."])
 async def wrong_mode(stage: Stage) -> None:
     with suppress(RequestError):  # some accept it
-        await stage.session.set_permission_mode("nonsense")
+        await stage.session.request(SetPermissionMode("nonsense"))
     await stage.session.set_permission_mode("default")
     assert (await stage.ask()).text == "Next."
 
