@@ -98,7 +98,7 @@ TABLES = {
     ),
     "commands that are denied": Table(
         # Beside a rule that denies, our bare `Bash` allows only known programs.
-        ["Bash", *(f"Bash({it}:*)" for it in ("zork", "zapper", "exactly", "zing"))],
+        ["Bash", *(f"Bash({it}:*)" for it in ("zork", "zapper"))],
         ["Bash(ping:*)", "Bash(zing * x)"],
         ["Bash(zap:*)", "Bash(exactly this)"],
         [
@@ -111,7 +111,7 @@ TABLES = {
             *bash("deny", "! zap x", "f() { zap x; }; f", "exec zap", "exactly this"),
             *bash("deny", "zork; exactly this"),
             *bash("ask", "ping x", "FOO=1 ping x", "zork && ping x", "zork $(ping x)", "zing a x"),
-            *bash("allow", "zapper", "echo zap", "zork | zork", "exactly this too", "zing x"),
+            *bash("allow", "zapper", "echo zap", "zork | zork"),
         ],
     ),
     "files": Table(
