@@ -42,7 +42,7 @@ def check_reachable(options: Options) -> None:
         raise OptionsError(f"{reason}. Pass accept_shadowed=True if this is intended")
     denials = options.policy.deny if isinstance(options.policy, Policy) else ()
     elsewhere = (*options.disallowed_tools, *options.deny)
-    reaches = _explain(options, None)
+    reaches = _explain(options, None) if denials else {}
     for rule in denials:
         reach = reaches.get(rule.tool)
         if reach is None or not rule.for_every_use or rule.tool in elsewhere:

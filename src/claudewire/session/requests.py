@@ -12,7 +12,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from ..launch import initialize_request
-from ..options import Options, check_agents
+from ..options import Options, check_agents, given_options
 from ..wire import (
     Answer,
     CanUseTool,
@@ -150,9 +150,20 @@ class RequestHandlers:
         return refusal(request, reason) if decided is None else Answer(request.id, decided)
 
 
+_SHADOWING = frozenset(
+    {
+        *("policy", "allow", "ask", "deny", "allowed_tools", "disallowed_tools", "builtin_tools"),
+        *("permission_mode", "permission_prompts", "settings", "managed_settings"),
+    }
+)
+"""Options that may keep the CLI from asking, or decide before a handler is called."""
+
+
 def _check_reachable(options: Options) -> None:
     deciders = (options.policy, options.on_permission, options.on_question, options.on_plan)
     if options.accept_shadowed or all(it is None for it in deciders):
+        return
+    if _SHADOWING.isdisjoint(name for name, _ in given_options(options)):
         return
     from .reachability import check_reachable  # it loads the grammar of rules
 
